@@ -1,17 +1,18 @@
-//! One directory to copy to a server: the program as one static file, its manual page, completions and checksums.
+//! Makes one directory to copy to a server: the program as one static file, its manual page,
+//! completions and checksums.
 //!
-//! The C library is linked in (`crt-static`): glibc's own, so that no other target has to be installed, and position
-//! independent, so that addresses are random as with any other program. Names of users and hosts are not looked up by the
-//! program, which is what static glibc cannot do by itself. Symbols and debug tables are left out: they are four fifths of a
-//! release build.
+//! The C library is glibc, linked in (`crt-static`), so no other target has to be installed. The
+//! program is position independent, so its addresses are random. It looks up no names of users
+//! or hosts, which a static glibc cannot do. Symbols and debug tables are stripped, because they
+//! are four fifths of a release build.
 //!
 //! ```text
 //! target/dist-package/plumb-VERSION-ARCH/
 //!     plumb  plumb.1  completions/{plumb.bash,_plumb,plumb.fish}  LICENSE-*  README.md  SHA256SUMS
 //! ```
 //!
-//! `--chroot` runs the first command of the README in a root that has nothing but the program, /proc, /sys and /dev; that
-//! needs the rights of the superuser.
+//! `--chroot` runs the first command of the README in a root with nothing but the program,
+//! /proc, /sys and /dev. It needs root.
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -21,14 +22,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The largest program that is worth the name of one small file.
+/// Bound that keeps the program one small file.
 const PROGRAM_BYTES_MAX: u64 = 12 << 20;
-/// The machine that it is built for.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Its place in the header of an ELF program, and the kind of segment that names an interpreter: the dynamic linker.
+/// `PT_INTERP`: type of the ELF segment that names the dynamic linker.
 const INTERPRETER: u32 = 3;
 
-/// What to do.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Run the README's first command in a root that has nothing else in it; needs to be root.
@@ -36,13 +34,10 @@ pub struct Options {
     chroot: bool,
 }
 
-/// Makes the package.
-///
-/// # Errors
-/// When the build fails, or the program is too large or not static.
+/// Makes the package. Fails if the program is too large or not static.
 pub fn run(workspace: &Path, options: &Options) -> anyhow::Result<()> {
     build(workspace)?;
-    let program = workspace.join("target").join(TARGET).join("dist/plumb");
+    let program = workspace.join("target").join(target()).join("dist/plumb");
     let bytes = fs::metadata(&program).context("the build made no program")?.len();
     ensure!(bytes <= PROGRAM_BYTES_MAX, "the program has {bytes} bytes, {PROGRAM_BYTES_MAX} are allowed");
     ensure!(is_static(&fs::read(&program)?)?, "{} asks for a dynamic linker", program.display());
@@ -73,18 +68,25 @@ pub fn run(workspace: &Path, options: &Options) -> anyhow::Result<()> {
     if options.chroot { in_a_bare_root(&package.join("plumb")) } else { Ok(()) }
 }
 
+/// Returns the target triple of this machine. It is given by name, so that `RUSTFLAGS` do
+/// not apply to build scripts.
+fn target() -> String {
+    format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+}
+
 fn build(workspace: &Path) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .current_dir(workspace)
-        .args(["build", "--package", "plumb", "--profile", "dist", "--target", TARGET])
+        .args(["build", "--package", "plumb", "--profile", "dist", "--target"])
+        .arg(target())
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .status()?;
     ensure!(built.success(), "the build failed");
     Ok(())
 }
 
-/// Whether an ELF program names no interpreter.
+/// True if an ELF program names no interpreter.
 fn is_static(elf: &[u8]) -> anyhow::Result<bool> {
     let short = "the program is no 64-bit ELF file";
     let bytes = |at: usize, count: usize| elf.get(at..at + count).context(short);
@@ -100,7 +102,7 @@ fn is_static(elf: &[u8]) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// A line for each file, as `sha256sum -c` reads them.
+/// Returns a line for each file, in the form that `sha256sum -c` reads.
 fn checksums(package: &Path) -> anyhow::Result<String> {
     let mut files = Vec::new();
     for directory in [package.to_path_buf(), package.join("completions")] {
@@ -121,7 +123,7 @@ fn checksums(package: &Path) -> anyhow::Result<String> {
     Ok(sums)
 }
 
-/// A root with the program in it; what is mounted is unmounted again.
+/// A root directory with the program in it; dropping it unmounts and removes it.
 struct BareRoot {
     root: PathBuf,
     mounted: Vec<PathBuf>,
@@ -130,14 +132,14 @@ struct BareRoot {
 impl Drop for BareRoot {
     fn drop(&mut self) {
         let gone = self.mounted.iter().rev().all(|place| run_tool("umount", [place.as_os_str()]).is_ok());
-        // Never through a mount that is still there.
+        // Otherwise the removal would go through a mount into /sys or /dev.
         if gone {
             let _ = fs::remove_dir_all(&self.root);
         }
     }
 }
 
-/// Runs the README's first command where there is nothing but the program and what the kernel provides.
+/// Runs the README's first command with nothing but the program and the kernel's file systems.
 fn in_a_bare_root(program: &Path) -> anyhow::Result<()> {
     let room = std::env::temp_dir().join(format!("plumb-bare-root-{}", std::process::id()));
     let mut bare = BareRoot { root: room.clone(), mounted: Vec::new() };
@@ -149,15 +151,15 @@ fn in_a_bare_root(program: &Path) -> anyhow::Result<()> {
     }
     fs::create_dir_all(room.join("data"))?;
     fs::copy(program, room.join("plumb"))?;
-    // Where the program runs is where its root is: it gets no other directory.
+    // The options name /data because the working directory is the root itself.
     let arguments = ["/plumb", "study", "large-sort", "--path", "/data", "--bundle", "/data/bundle"];
     let mut command = Command::new("chroot");
-    // Where chroot(8) itself is found; the program needs nothing of it.
+    // PATH is for finding chroot(8); the program does not use it.
     command.arg(&room).args(arguments).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     let ended = command.status().context("chroot cannot be started")?;
     let code = ended.code().context("a signal ended it")?;
     println!("{} in a bare root: exit code {code}", arguments.join(" "));
-    // What the study proves is not the question here.
+    // Any verdict passes; an error, wrong usage and INVALID do not.
     ensure!(![1, 2, 5].contains(&code), "it failed");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The chores of this repository: `cargo xtask tidy`, `cargo xtask bench NAME`, `cargo xtask dist`.
+//! Development commands: `cargo xtask tidy`, `lines`, `bench NAME`, `dist`.
 
 mod bench;
 mod dist;
@@ -16,9 +16,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Checks the rules of the house that a program can check.
+    /// Checks the rules of the code that a program can check.
     Tidy {
-        /// Note the counts of old breaches that have shrunk.
+        /// Write the counts of old breaches that have shrunk.
         #[arg(long)]
         shrink: bool,
     },
@@ -53,7 +53,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// The root of the workspace.
+/// Returns the workspace's root directory.
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_path_buf()
 }

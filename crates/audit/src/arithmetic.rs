@@ -1,28 +1,28 @@
-//! Holds a relation against the intervals of its figures, in every reading of their units.
+//! Checks a relation by the intervals of its figures, in every reading of their units.
 
 use crate::claim::{PrintedFigure, PublishedClaim, Relation};
 use crate::figure::Reading;
 use crate::rule::{Test, Way};
 use plumb_units::ValueRange;
 
-/// Readings of one relation at most: what is ambiguous multiplies.
+/// Most readings of a relation; each ambiguous figure multiplies their number.
 const READINGS_MOST: usize = 1024;
-/// Results that a reason lists.
+/// Most results that a reason lists.
 const SHOWN_MOST: usize = 4;
 
-/// Result of holding a relation against its figures.
+/// Result of the check of a relation.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) holds: bool,
     pub(crate) text: String,
-    /// The figures of the case that the text is about.
+    /// The figures of the case described by the text.
     pub(crate) figures: Vec<String>,
 }
 
-/// One reading of every figure of a relation: `None` for figures that have no part.
+/// One reading of every figure of a claim; `None` for figures outside the relation.
 type Chosen<'c> = Vec<Option<&'c Reading>>;
 
-/// Judges it; none where a figure has an open end that the arithmetic needs.
+/// Judges a relation; `None` if the arithmetic needs an end that a figure leaves open.
 pub(crate) fn judge(claim: &PublishedClaim, relation: &Relation) -> Option<Found> {
     let readings = readings(claim, relation);
     let mut attempts = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) fn judge(claim: &PublishedClaim, relation: &Relation) -> Option<Found
     Some(Found { holds, text, figures })
 }
 
-/// Words of the stated side; none of a threshold, because no claim has it.
+/// Returns the words of the stated side; empty for a threshold, which no claim states.
 fn said(relation: &Relation, stated: &PrintedFigure, holds: bool) -> String {
     if stated.is_threshold {
         return String::new();
@@ -74,7 +74,7 @@ fn said(relation: &Relation, stated: &PrintedFigure, holds: bool) -> String {
 struct Attempt {
     /// The number of the reading.
     number: usize,
-    /// The cases that do not hold.
+    /// Indices of the cases that fail.
     failing: Vec<usize>,
     cases: Vec<ValueRange>,
     way: &'static str,
@@ -103,13 +103,13 @@ impl Attempt {
         Attempt { number: 0, failing, cases, way: way.name, choices }
     }
 
-    /// The case that a text shows.
+    /// Returns the case to print: the first that fails.
     fn first_case(&self) -> usize {
         self.failing.first().copied().unwrap_or(0)
     }
 
-    /// The result in the unit of the stated figure. Several cases are shown together where one
-    /// figure is stated of all.
+    /// Returns the result in the unit of the stated figure. If one figure is stated for all cases,
+    /// the result covers them all.
     fn result(&self, relation: &Relation, stated: &PrintedFigure) -> String {
         let place = |case: usize| relation.cases[case][relation.rule.stated][0];
         let first = self.first_case();
@@ -126,7 +126,7 @@ impl Attempt {
         amount(low / scale, high / scale, &stated.unit)
     }
 
-    /// The reading in brackets, behind a result.
+    /// Returns the reading in brackets, to follow a result.
     fn read_as(&self) -> String {
         let way = Some(self.way.to_string()).filter(|way| !way.is_empty());
         let said: Vec<String> = way.into_iter().chain(self.choices.iter().cloned()).collect();
@@ -134,7 +134,7 @@ impl Attempt {
     }
 }
 
-/// The results of some attempts, with the readings that they depend on.
+/// Returns the results of some attempts, with the readings that they depend on.
 fn shown_results(attempts: &[&Attempt], relation: &Relation, stated: &PrintedFigure) -> String {
     let results = distinct(attempts.iter().map(|attempt| attempt.result(relation, stated)));
     let ways = distinct(attempts.iter().map(|attempt| attempt.way.to_string()));
@@ -145,7 +145,7 @@ fn shown_results(attempts: &[&Attempt], relation: &Relation, stated: &PrintedFig
     }
 }
 
-/// Says so where some readings do not hold.
+/// Returns a phrase if only some readings hold.
 fn only(fits: &[&Attempt], readings: usize) -> String {
     let mut numbers: Vec<usize> = fits.iter().map(|attempt| attempt.number).collect();
     numbers.dedup();
@@ -156,7 +156,7 @@ fn only(fits: &[&Attempt], readings: usize) -> String {
     }
 }
 
-/// Results of the other ways, because "faster" has two meanings.
+/// Returns the results of the ways that do not fit, such as the other meaning of "faster".
 fn other_ways(relation: &Relation, all: &[Attempt], fits: &[&Attempt], stated: &PrintedFigure) -> String {
     let is_fit = |way: &str| fits.iter().any(|attempt| attempt.way == way);
     let others = relation.rule.ways.iter().filter(|way| !is_fit(way.name));
@@ -166,7 +166,7 @@ fn other_ways(relation: &Relation, all: &[Attempt], fits: &[&Attempt], stated: &
         .collect()
 }
 
-/// The number of cases that a text is about, where there are several.
+/// Returns the number of cases in words if there are several.
 fn of_cases(shown: &[&Attempt], relation: &Relation, holds: bool) -> String {
     let count = relation.cases.len();
     let failing = shown.iter().map(|attempt| attempt.failing.len()).min().unwrap_or(0);
@@ -187,7 +187,7 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     found
 }
 
-/// Every way to read all figures, one meaning for each ambiguous text.
+/// Returns every combination of readings, with one meaning for each ambiguous text.
 fn readings<'c>(claim: &'c PublishedClaim, relation: &Relation) -> Vec<Chosen<'c>> {
     let mut all: Vec<Chosen> = vec![vec![None; claim.figures.len()]];
     for place in relation.cases.iter().flatten().flatten() {
@@ -208,7 +208,7 @@ fn readings<'c>(claim: &'c PublishedClaim, relation: &Relation) -> Vec<Chosen<'c
     all
 }
 
-/// True if a reading takes nothing otherwise than those that were chosen.
+/// True if a reading gives no text another meaning than the chosen ones.
 fn agrees(chosen: &Chosen, reading: &Reading) -> bool {
     let taken = || chosen.iter().flatten().flat_map(|one| &one.choices);
     reading
@@ -217,7 +217,7 @@ fn agrees(chosen: &Chosen, reading: &Reading) -> bool {
         .all(|(what, meaning)| taken().all(|(other, taken)| other != what || taken == meaning))
 }
 
-/// The interval of a way: the least and the most over all corners of its figures.
+/// Returns the interval of a way: least and most over all corners of its figures.
 fn computed(case: &[Vec<usize>], chosen: &Chosen, relation: &Relation, way: &Way) -> Option<ValueRange> {
     let stated = relation.rule.stated;
     let given: Vec<(usize, usize)> = case
@@ -243,7 +243,7 @@ fn computed(case: &[Vec<usize>], chosen: &Chosen, relation: &Relation, way: &Way
     Some(interval)
 }
 
-/// The computed side of a rule with the texts of a case in place of its roles.
+/// Returns the computed side of a rule, with the texts of a case in place of its roles.
 fn left(claim: &PublishedClaim, relation: &Relation, case: &[Vec<usize>]) -> String {
     let mut text = relation.rule.left.to_string();
     for (role, places) in relation.rule.roles.iter().zip(case) {
@@ -253,7 +253,7 @@ fn left(claim: &PublishedClaim, relation: &Relation, case: &[Vec<usize>]) -> Str
     text
 }
 
-/// A figure with its unit, where the text has none.
+/// Returns the text of a figure, with the unit added if the text lacks it.
 fn shown(figure: &PrintedFigure) -> String {
     let has_unit = figure.text.ends_with(&figure.unit)
         || figure.text.contains(':')
@@ -262,7 +262,7 @@ fn shown(figure: &PrintedFigure) -> String {
     if has_unit { figure.text.clone() } else { format!("{} {}", figure.text, figure.unit) }
 }
 
-/// An interval in a unit: one number where its ends are alike in four digits.
+/// Formats an interval in a unit, as one number if its ends agree in four digits.
 fn amount(low: f64, high: f64, unit: &str) -> String {
     let (low, high) = (digits(low), digits(high));
     let number = if low == high { low } else { format!("{low} to {high}") };
@@ -273,7 +273,7 @@ fn amount(low: f64, high: f64, unit: &str) -> String {
     }
 }
 
-/// Four digits, or all before the point.
+/// Formats a value with four digits, or with all digits before the point.
 fn digits(value: f64) -> String {
     let size = value.abs();
     let decimals = match size {

@@ -5,10 +5,10 @@
 //! | INVALID | a bundle is named, and does not verify |
 //! | IMPOSSIBLE | figures of the author contradict each other or physics, in every reading |
 //! | REFUTED | a sound bundle proves the contrary, or an effect without the claim's figure |
-//! | PROVED | a sound bundle stands behind it, and proves it |
-//! | NOT PROVED | all else: each flaw and each question that the claim leaves open is a reason |
+//! | PROVED | a sound bundle proves it |
+//! | NOT PROVED | all else: each flaw and each unanswered question is a reason |
 //!
-//! The caller verifies the bundle and passes the result: here nothing is read.
+//! The caller verifies the bundle and passes the result; this file reads nothing.
 
 use crate::arithmetic;
 use crate::checklist::{Answer, ITEMS};
@@ -17,51 +17,51 @@ use crate::rule::Consequence;
 use plumb_proof::verdict::Standing;
 use serde::Serialize;
 
-/// The bundle behind a claim, as its caller found it.
+/// State of the bundle that a claim names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Backing {
     /// The claim names no bundle.
     None,
     /// The bundle does not verify, or has no such claim.
     Broken {
-        /// The reason, as `plumb verify` gives it.
+        /// The reason, as `plumb verify` prints it.
         why: String,
     },
     /// The bundle verifies to the byte.
     Sound {
         /// The directory of the bundle.
         bundle: String,
-        /// The hash of all that its verdicts rest on.
+        /// The hash of the evidence, as `plumb verify` prints it.
         hash: String,
         /// The standing of the study's claim.
         standing: Standing,
         /// The verdict on that claim in words.
         verdict: String,
-        /// The ends of the effect's interval, per cent, where one is proved.
+        /// Both ends of a proved effect's interval, per cent.
         change: Option<[f64; 2]>,
     },
 }
 
-/// The side that a reason speaks for.
+/// The kind of a reason; the worst kinds come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonKind {
     /// The claim contradicts itself, or physics.
     Contradiction,
-    /// A bundle of this program says so.
+    /// A bundle of this program proves it or the contrary.
     Evidence,
     /// The figures or the design prove less than is claimed.
     Flaw,
     /// The claim does not state what the checklist asks.
     NotStated,
-    /// A critic's figures contradict each other: nothing follows for the claim.
+    /// A critic's figures contradict each other, which says nothing about the claim.
     Slip,
     /// The figures of a relation add up.
     Holds,
 }
 
 impl ReasonKind {
-    /// Returns the word that a report has for it.
+    /// Returns the word of reports.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -78,35 +78,30 @@ impl ReasonKind {
 /// A reason of a verdict, tied to its figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// The side that it speaks for.
     pub kind: ReasonKind,
-    /// The rule, or the item of the checklist.
+    /// Name of the rule, or of the item of the checklist.
     pub rule: String,
-    /// The author of the rule, or its ground.
+    /// Source of the rule: its author, or a fact of arithmetic or physics.
     pub origin: String,
-    /// The reason in one sentence.
     pub text: String,
-    /// The figures that it rests on.
+    /// Texts of the figures that it uses.
     pub figures: Vec<String>,
 }
 
-/// The verdict on a claim with its reasons.
+/// A verdict on a claim, with its reasons.
 #[derive(Debug, Clone, Serialize)]
 pub struct Audit {
-    /// The name of the claim's file.
+    /// Name of the claim's file, without its ending.
     pub name: String,
-    /// The claim in a sentence.
     pub statement: String,
-    /// The place where it was published.
     pub source: Publication,
-    /// The verdict in a word or two.
     pub verdict: String,
-    /// The standing, which decides the exit code.
+    /// Standing of the verdict, which decides the exit code.
     #[serde(skip)]
     pub standing: Standing,
     /// All reasons, the worst first.
     pub reasons: Vec<Reason>,
-    /// The study of plumb's that asks the same, as a command.
+    /// Command of a study that tests the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experiment: Option<String>,
 }
@@ -125,7 +120,7 @@ pub fn audit(claim: &PublishedClaim, backing: &Backing) -> Audit {
         claim.relations.iter().map(|relation| of_relation(claim, relation)).collect();
     let (standing, said) = of_evidence(claim, backing);
     reasons.extend(said);
-    // A sound bundle has answers of its own to all of these.
+    // A sound bundle answers all these questions itself.
     if !matches!(backing, Backing::Sound { .. }) {
         reasons.extend(of_checklist(claim));
     }
@@ -207,7 +202,7 @@ fn of_evidence(claim: &PublishedClaim, backing: &Backing) -> (Standing, Option<R
     }
 }
 
-/// Both ends, per cent, of the figure that the bundle's effect must hold.
+/// Returns both ends, per cent, of the stated effect that the bundle's effect must include.
 fn stated_change(claim: &PublishedClaim) -> Option<(f64, f64)> {
     let name = claim.experiment.as_ref()?.figure.as_ref()?;
     let reading = claim.figures.iter().find(|figure| figure.name == *name)?.readings.first()?;

@@ -1,8 +1,8 @@
-//! The claims that come with the program.
+//! The published claims that ship with the program.
 
 use crate::claim::{ClaimError, PublishedClaim, parse};
 
-/// Name of the file, and its text.
+/// Names and texts of the claim files.
 pub const FILES: &[(&str, &str)] = &[
     ("array-link.toml", include_str!("../../../claims/array-link.toml")),
     ("asm-file-system.toml", include_str!("../../../claims/asm-file-system.toml")),
@@ -34,25 +34,19 @@ pub const FILES: &[(&str, &str)] = &[
     ("terabyte-scan.toml", include_str!("../../../claims/terabyte-scan.toml")),
 ];
 
-/// The name of a claim by that of its file.
+/// Returns the name of a claim from its file's name.
 #[must_use]
 pub fn name_of(file: &str) -> &str {
     file.strip_suffix(".toml").unwrap_or(file)
 }
 
-/// The claim of that name.
-///
-/// # Errors
-/// Never, which a test sees to.
+/// Returns the shipped claim of that name.
 pub fn find(name: &str) -> Option<Result<PublishedClaim, ClaimError>> {
     let (file, text) = FILES.iter().find(|(file, _)| name_of(file) == name)?;
     Some(parse(file, name, text))
 }
 
-/// All of them, by name.
-///
-/// # Errors
-/// Never, which a test sees to.
+/// Parses all shipped claims, in the order of their names.
 pub fn all() -> Result<Vec<PublishedClaim>, ClaimError> {
     FILES.iter().map(|(file, text)| parse(file, name_of(file), text)).collect()
 }

@@ -1,9 +1,9 @@
-//! The rules by checklist: what a benchmark must state before it can be believed.
+//! The checklist: facts that a benchmark must state to be credible.
 //!
 //! Origins: the eleven flaws that Jonathan Lewis found in a benchmark of block sizes (2005), and
 //! the pitfalls of Raasveldt, Holanda, Gubner and Mühleisen, *Fair Benchmarking Considered
-//! Difficult* (DBTest 2018). An item is asked of what the claim states. A question without an
-//! answer is a reason to call the claim NOT PROVED, and never one to call it false.
+//! Difficult* (DBTest 2018). A question without an answer is a reason to call the claim NOT PROVED,
+//! never to call it false.
 
 use plumb_units::nearest;
 
@@ -12,23 +12,22 @@ use plumb_units::nearest;
 pub(crate) struct Item {
     pub(crate) name: &'static str,
     pub(crate) origin: &'static str,
-    /// The question, as the end of "not stated: ".
+    /// The question, worded to follow "not stated: ".
     pub(crate) asks: &'static str,
     pub(crate) takes: Takes,
 }
 
-/// The answers to a question.
+/// The form of the answers to a question.
 #[derive(Debug)]
 pub(crate) enum Takes {
     /// The number of runs of each arm.
     Runs,
-    /// A word, with what is wrong with it; nothing where it is as it should be.
+    /// A word, with the flaw that it reveals; an empty text means no flaw.
     Word(&'static [(&'static str, &'static str)]),
     /// A list, and each word that it lacks is a flaw.
     All(&'static [&'static str]),
 }
 
-/// The worth of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Good,
@@ -38,7 +37,7 @@ pub(crate) enum Answer {
 
 const LEWIS: &str = "Lewis 2005";
 const RAASVELDT: &str = "Raasveldt 2018";
-/// A test of signs with fewer runs an arm has no p below 0.05.
+/// With fewer runs per arm a sign test cannot give p below 0.05.
 const RUNS_LEAST: u32 = 6;
 const GOOD: &str = "";
 
@@ -228,7 +227,7 @@ impl Item {
     }
 }
 
-/// The best p that a test of signs may have after n pairs is 2 / 2^n.
+/// Judges the number of runs: the least p of a sign test after n pairs is 2 / 2^n.
 fn of_runs(runs: u32) -> Answer {
     if runs >= RUNS_LEAST {
         return Answer::Good;

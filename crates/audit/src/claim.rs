@@ -1,4 +1,4 @@
-//! A claim as a file: what its author says, and nothing of what is to be thought of it.
+//! Parses a claim file. It states what the author published, without any judgement.
 //!
 //! ```toml
 //! statement = "Loads into larger blocks are far faster."
@@ -14,7 +14,7 @@
 //! small = { text = "4.33 secs" }
 //! slip = { text = "39,688", unit = "blocks", by = "critic" }
 //!
-//! [[relation]]       # what the claim makes of them: a rule, a figure for each role
+//! [[relation]]       # how the figures are related: a rule, and a figure for each role
 //! rule = "rate"
 //! count = "rows"
 //! time = "small"
@@ -28,8 +28,8 @@
 //! study = "block-size"
 //! claim = "larger-load"
 //! ```
-//! A figure of `by = "critic"` is one of a reader: a contradiction among such ones is a slip of the
-//! critic and leaves the claim as it was.
+//! A figure with `by = "critic"` is a reader's. A contradiction among such figures is the critic's
+//! mistake and does not affect the claim.
 
 use crate::checklist::{Answer, ITEMS};
 use crate::figure::{Printed, Reading, Rounding, printed};
@@ -61,7 +61,7 @@ pub struct Publication {
     pub place: String,
 }
 
-/// A study of plumb's that asks what the claim says.
+/// A study of plumb that tests the claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
@@ -73,7 +73,7 @@ pub struct Experiment {
     pub contrary: Option<String>,
     /// The directory of a bundle, from that of the file.
     pub bundle: Option<String>,
-    /// The figure of the claim that the bundle's effect must hold, per cent.
+    /// The claim's figure, per cent, that the bundle's effect must include.
     pub figure: Option<String>,
 }
 
@@ -91,31 +91,29 @@ pub enum By {
 /// A figure as it is printed.
 #[derive(Debug, Clone)]
 pub struct PrintedFigure {
-    /// The name that the file gives it.
+    /// The name in the claim file.
     pub name: String,
-    /// The text as it is printed.
     pub text: String,
     /// The author of this figure.
     pub by: By,
-    /// The page of this repository that has it, and its words there.
+    /// A page of this repository with the figure, and its words there.
     pub page: Option<(String, String)>,
-    /// True if a rule has it, and no claim.
+    /// True if a rule supplies the figure instead of the claim.
     pub(crate) is_threshold: bool,
     pub(crate) unit: String,
     pub(crate) dimension: Dimension,
     pub(crate) readings: Vec<Reading>,
 }
 
-/// A relation among figures, each role filled by places in [`PublishedClaim::figures`].
+/// A relation among figures; roles hold indices into [`PublishedClaim::figures`].
 #[derive(Debug, Clone)]
 pub(crate) struct Relation {
     pub(crate) rule: &'static Rule,
-    /// A case each: the figures of each role.
+    /// For each case, the figures of each role.
     pub(crate) cases: Vec<Vec<Vec<usize>>>,
     pub(crate) by: By,
 }
 
-/// A claim that has been read.
 #[derive(Debug, Clone)]
 pub struct PublishedClaim {
     /// The file's name without its ending.
@@ -124,11 +122,10 @@ pub struct PublishedClaim {
     pub statement: String,
     /// The place where it was published.
     pub source: Publication,
-    /// The figures of the file, and behind them the bounds of its rules.
+    /// The figures of the file, then the bounds of its rules.
     pub figures: Vec<PrintedFigure>,
     pub(crate) relations: Vec<Relation>,
     pub(crate) stated: BTreeMap<&'static str, Answer>,
-    /// A study of this program that asks the same.
     pub experiment: Option<Experiment>,
 }
 
@@ -151,7 +148,7 @@ struct RawClaim {
 struct RawFigure {
     text: String,
     unit: Option<String>,
-    /// A second text, where the claim leaves open which holds.
+    /// An alternative text, if the claim does not say which is meant.
     or: Option<String>,
     #[serde(default)]
     exact: bool,
@@ -161,15 +158,12 @@ struct RawFigure {
     words: Option<String>,
 }
 
-/// Figures of a relation at most: the corners of their intervals are tried.
+/// Most figures of a relation, because all corners of their intervals are tried.
 const FIGURES_MOST: usize = 12;
-/// Cases of a relation at most.
+/// Most cases of a relation.
 const CASES_MOST: usize = 100;
 
-/// Reads a claim; `file` names it in refusals, and `name` is what it is called.
-///
-/// # Errors
-/// The first thing that is wrong, with its line.
+/// Parses a claim of this name; `file` names it in errors. Fails with the first fault and its line.
 pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, ClaimError> {
     let at = |span: Range<usize>, what: &str| {
         let before = &text.as_bytes()[..span.start.min(text.len())];
@@ -263,7 +257,7 @@ fn read_figure(name: &str, raw: &RawFigure) -> Result<PrintedFigure, String> {
     })
 }
 
-/// Puts figures into the roles of a rule.
+/// Fills the roles of a rule with figures.
 fn read_relation(
     figures: &mut Vec<PrintedFigure>,
     raw: &BTreeMap<String, toml::Value>,
@@ -307,7 +301,7 @@ fn read_relation(
     Ok(relation)
 }
 
-/// A role of a relation, with what a file gives for it.
+/// A role of a relation, with its value in the file.
 struct Slot<'f> {
     rule: &'static str,
     role: &'static str,
@@ -315,7 +309,7 @@ struct Slot<'f> {
     value: Option<&'f toml::Value>,
 }
 
-/// The figures of a role, for each case.
+/// Returns the figures of a role for each case.
 fn fill(figures: &mut Vec<PrintedFigure>, slot: &Slot) -> Result<Vec<Vec<usize>>, String> {
     let Slot { rule, role, takes, value } = *slot;
     let missing = || format!("rule {rule}: role {role} is missing");
@@ -364,7 +358,7 @@ fn fill(figures: &mut Vec<PrintedFigure>, slot: &Slot) -> Result<Vec<Vec<usize>>
     }
 }
 
-/// A figure that no file has.
+/// Returns a figure that a rule supplies.
 fn constant(name: &str, text: &str, unit: &str, value: f64) -> PrintedFigure {
     let scale = match unit {
         "%" => 0.01,
@@ -383,7 +377,7 @@ fn constant(name: &str, text: &str, unit: &str, value: f64) -> PrintedFigure {
     }
 }
 
-/// Refuses a relation whose sides are of different kinds, such as a rate that is a time.
+/// Rejects a relation whose sides have different dimensions, such as a rate and a time.
 fn require_kinds(relation: &Relation, figures: &[PrintedFigure]) -> Result<(), String> {
     let rule = relation.rule;
     for case in &relation.cases {

@@ -1,19 +1,19 @@
-//! A figure as it is printed, with every quantity that its text may stand for.
+//! Parses a printed figure into every quantity that its text can mean.
 //!
 //! The interval follows from the text alone:
 //!
 //! | text | interval |
 //! |---|---|
 //! | `4.33` | half of the last digit either way |
-//! | `16,800` | two zeros or more behind two digits are taken for rounding: 16,750 to 16,850 |
+//! | `16,800` | two or more zeros after two digits count as rounding: 16,750 to 16,850 |
 //! | `4,962` blocks | a whole number of counted things is exact |
 //! | `4:51`, `9 min 0.7 sec` | minutes and seconds, half of the last digit either way |
-//! | `17,01` | a comma that is before no group of three digits is a decimal one |
+//! | `17,01` | a comma not followed by three digits is a decimal comma |
 //! | `8k`, `89 Mio` | half of the last digit before the multiple |
 //! | `~30`, `about 30` | half of the last digit that is not 0: 25 to 35 |
 //! | `almost 18` | 17.5 to 18 |
 //! | `more than`, `at least`, `less than`, `up to` | open at one end |
-//! | `one third` | what is nearer to it than to the next fraction that people say |
+//! | `one third` | the values nearer to it than to the next common fraction |
 //! | `2-3` | between the two |
 //!
 //! A text with a unit of several meanings (`MB`) has a [`Reading`] for each.
@@ -22,17 +22,17 @@ use crate::unit::{Dimension, Scale, Unit, power_of};
 use plumb_units::ValueRange;
 use std::ops::RangeInclusive;
 
-/// One quantity that a text may stand for, in base units.
+/// One quantity that a text can mean, in base units.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) range: ValueRange,
     /// Base units in the printed unit.
     pub(crate) scale: f64,
-    /// The choices behind it: a text that is ambiguous, and its meaning.
+    /// The choices made: an ambiguous text, and its meaning.
     pub(crate) choices: Vec<(String, String)>,
 }
 
-/// The words before a number, with what they say of it.
+/// Meaning of the words before a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hedge {
     None,
@@ -58,7 +58,7 @@ const HEDGES: [(&str, Hedge); 14] = [
     ("as much as ", Hedge::AtMost),
     ("at most ", Hedge::AtMost),
 ];
-/// Fractions that people say, in order: a text means what is nearest to it.
+/// Common fractions, in order; a text means the values nearest to it.
 const FRACTIONS: [(&str, f64); 7] = [
     ("one tenth", 0.1),
     ("one fifth", 0.2),
@@ -81,13 +81,13 @@ const WORDS: [(&str, f64); 10] = [
     ("ten", 10.0),
 ];
 
-/// A number in its printed unit: what it is and how far rounding reaches.
+/// A number in its printed unit, with its rounding.
 struct Number<'t> {
     value: f64,
-    /// Half of the last digit, and half of the last one that is not 0.
+    /// Half of the last digit; half of the last digit that is not 0.
     half: f64,
     half_of_digits: f64,
-    /// An interval that is no rounding.
+    /// An interval that the text states, rather than one of rounding.
     said: Option<RangeInclusive<f64>>,
     /// True if it is a whole number without a multiple.
     is_whole: bool,
@@ -95,7 +95,7 @@ struct Number<'t> {
     rest: &'t str,
 }
 
-/// The writing of a number.
+/// The form of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Digits,
@@ -107,20 +107,19 @@ enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     ByText,
-    /// Not rounded: a setting, a size that was asked for.
+    /// Not rounded: a setting, or a requested size.
     Exact,
 }
 
-/// A text that has been read.
 #[derive(Debug)]
 pub(crate) struct Printed {
     pub(crate) dimension: Dimension,
-    /// The unit in which results are shown next to it.
+    /// The unit for results printed next to it.
     pub(crate) unit: String,
     pub(crate) readings: Vec<Reading>,
 }
 
-/// Reads a text with the unit that the file gives for it; none where the text has its own.
+/// Parses a text. `given` is the unit in the claim file; `None` if the text has its own.
 pub(crate) fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Printed, String> {
     let lower = text.trim();
     let hedged =
@@ -136,7 +135,7 @@ pub(crate) fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Re
     let read = |scale: &Scale| {
         let scale_by = scale.factor * multiple;
         let choices = scale.choice.clone().into_iter().collect();
-        // A fraction in words is compared as a share.
+        // A fraction in words is compared with per cent.
         let scale = if number.form == Form::Fraction { 0.01 } else { scale.factor };
         let range = ValueRange { low: interval.start() * scale_by, high: interval.end() * scale_by };
         Reading { range, scale, choices }
@@ -151,7 +150,7 @@ pub(crate) fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Re
     Ok(Printed { dimension: unit.dimension, unit: shown.to_string(), readings })
 }
 
-/// The multiple and the unit of what is behind a number.
+/// Returns the multiple and the unit in the text after a number.
 fn of_rest(number: &Number, unit: Option<&str>) -> Result<(Option<char>, Unit), String> {
     let rest = number.rest.trim();
     let Some(given) = unit else { return Ok((None, Unit::parse(rest)?)) };
@@ -169,7 +168,7 @@ fn of_rest(number: &Number, unit: Option<&str>) -> Result<(Option<char>, Unit), 
     let letter = letter.ok_or_else(|| {
         format!("{rest:?} stands behind the number and unit = {given:?} beside it; give one")
     })?;
-    // A letter before bytes is a unit of its own, with two meanings.
+    // A multiple of bytes is a unit of its own, because it has two meanings.
     match given {
         "bytes" | "B" => Ok((None, Unit::parse(&letter.to_ascii_uppercase().to_string())?)),
         _ => Ok((Some(letter), unit)),
@@ -215,7 +214,7 @@ fn of_words(text: &str) -> Option<Number<'_>> {
     found.map(|(word, value)| whole(*value, None, &text[word.len()..]))
 }
 
-/// `m:ss`, `h:mm:ss`, `9 min 0.7 sec`, with decimals of the second.
+/// Parses `m:ss`, `h:mm:ss` or `9 min 0.7 sec`, with decimals of the second.
 fn clock(text: &str) -> Option<Number<'_>> {
     if let Some((minutes, seconds)) = text.split_once(" min ") {
         let seconds = decimal(seconds)?;
@@ -236,7 +235,7 @@ fn clock(text: &str) -> Option<Number<'_>> {
     })
 }
 
-/// `2-3`: between the two, whatever their rounding.
+/// Parses `2-3`, which means between the two, without rounding.
 fn range(text: &str) -> Option<Number<'_>> {
     let (low, high) = text.split_once('-').or_else(|| text.split_once(" to "))?;
     let (low, high) = (decimal(low.trim())?, decimal(high.trim())?);
@@ -261,7 +260,7 @@ fn decimal(text: &str) -> Option<Number<'_>> {
     let zeros = if decimals > 0 { 0 } else { zeros.min(plain.len().saturating_sub(1)) };
     let half_at = |place: i32| 0.5 * 10f64.powi(place);
     let last = i32::try_from(zeros).ok()? - i32::try_from(decimals).ok()?;
-    // One digit with zeros behind it would be rounded to nothing.
+    // At least two digits must remain: one digit with zeros is taken as exact.
     let is_round = zeros >= 2 && plain.len() - zeros >= 2;
     let half = if is_round { half_at(last) } else { half_at(-i32::try_from(decimals).ok()?) };
     let rest = &text[digits.len()..];
@@ -277,8 +276,7 @@ fn decimal(text: &str) -> Option<Number<'_>> {
     })
 }
 
-/// The digits with a point alone. Commas are between groups of three digits, or one is a decimal
-/// comma.
+/// Removes commas between groups of three digits, and replaces a decimal comma by a point.
 fn without_groups(digits: &str) -> Option<String> {
     if !digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;

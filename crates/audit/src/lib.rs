@@ -1,5 +1,4 @@
-//! Audits of published claims: what the figures of a claim say against each other, and what it
-//! leaves open.
+//! Audits published claims: contradictions among the figures of a claim, and missing facts.
 //!
 //! ```text
 //! claim file ──> claim (figures, relations, answers) ──┬─> arithmetic (rule, physics) ──┐
@@ -7,12 +6,11 @@
 //! bundle ──> (the caller verifies it) ──> evidence ────┴────────────────────────────────┘
 //! ```
 //!
-//! A file has facts alone: figures as they are printed, and the relations that the claim makes
-//! among them. The rules find contradictions by the intervals that the printed digits allow, in
-//! every reading of their units; the checklist asks what must be stated. Nothing is compared with a
-//! tolerance.
+//! A claim file has only facts: printed figures, and the relations among them. The rules find
+//! contradictions by the intervals that the printed digits allow, in every reading of their units.
+//! No comparison has a tolerance. The checklist finds facts that are not stated.
 //!
-//! This crate reads no file, knows no study and no engine, and has no clock.
+//! This crate reads no file, depends on no study or engine, and reads no clock.
 
 mod arithmetic;
 mod audit;

@@ -1,8 +1,7 @@
-//! Bounds that no figure passes: what links carry, and the requests that a spindle answers.
+//! Physical bounds: bytes a second of links, and requests a second of a spindle.
 
 use crate::unit::Dimension;
 
-/// A bound by its name.
 #[derive(Debug)]
 pub(crate) struct Bound {
     pub(crate) name: &'static str,
@@ -21,7 +20,7 @@ const fn link(name: &'static str, megabytes: f64, because: &'static str) -> Boun
     Bound { name, value: megabytes * 1e6, dimension: LINK, because }
 }
 
-/// Links carry payload, which coding takes a fifth of up to 8GFC, SATA and SAS.
+/// Bounds of payload: 8b/10b coding takes a fifth of the line rate up to 8GFC, SATA and SAS.
 pub(crate) const BOUNDS: [Bound; 18] = [
     link("1GFC", 100.0, CODED),
     link("2GFC", 200.0, CODED),
@@ -40,7 +39,8 @@ pub(crate) const BOUNDS: [Bound; 18] = [
     link("PCIe3 x4", 3938.0, LANES),
     link("PCIe4 x4", 7877.0, LANES),
     link("PCIe5 x4", 15754.0, LANES),
-    // Half a turn takes 2 ms at 15,000 a minute. A queue reorders, so 2 ms with the seek is much.
+    // At 15,000 turns a minute half a turn takes 2 ms. A queue can shorten that by reordering, so
+    // 2 ms with the seek is a generous bound.
     Bound {
         name: "spindle",
         value: 500.0,
@@ -49,7 +49,7 @@ pub(crate) const BOUNDS: [Bound; 18] = [
     },
 ];
 
-/// The bound of that name.
+/// Returns the bound of that name.
 pub(crate) fn bound(name: &str) -> Option<&'static Bound> {
     BOUNDS.iter().find(|bound| bound.name == name)
 }

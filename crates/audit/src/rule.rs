@@ -1,15 +1,15 @@
-//! The rules by arithmetic: a table of relations that figures may have.
+//! The rules of arithmetic: a table of relations among figures.
 //!
-//! A rule has roles that a claim file fills with figures, and one or more ways to compute one of
-//! them from the others. A relation holds if some reading of all units and some way give an
-//! interval that meets the stated one. So no relation is called contradicted that any reading of
-//! its text saves, and the report says so where only one reading does.
+//! A rule has roles, which a claim file fills with figures, and one or more ways to compute one
+//! role from the others. A relation holds if any reading of its units and any way give an interval
+//! that meets the stated one. So a relation fails only if every reading of its text fails. The
+//! report says if only one reading holds.
 //!
-//! Every way is monotone in each figure: its interval is that of the corners.
+//! Every way is monotone in each figure, so its interval is that of the corners.
 
 use crate::unit::Dimension;
 
-/// A place in a relation.
+/// A role in a relation.
 #[derive(Debug)]
 pub(crate) struct Role {
     pub(crate) name: &'static str,
@@ -24,7 +24,7 @@ pub(crate) enum Takes {
     Many,
     /// The name of a physical bound.
     Bound,
-    /// A threshold of the rule itself: no file gives it.
+    /// A threshold of the rule itself, which no file states.
     Threshold(f64),
 }
 
@@ -32,9 +32,9 @@ pub(crate) enum Takes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Test {
     Equal,
-    /// The computed one is not above.
+    /// The computed value is not above the stated one.
     AtMost,
-    /// The computed one is not below.
+    /// The computed value is not below the stated one.
     AtLeast,
 }
 
@@ -50,13 +50,13 @@ pub(crate) enum Consequence {
 /// One way to compute the stated figure.
 #[derive(Debug)]
 pub(crate) struct Way {
-    /// The meaning of the stated word in this way; empty where there is one way.
+    /// Meaning of the stated word in this way; empty if there is one way.
     pub(crate) name: &'static str,
-    /// The value from those of the roles.
+    /// Computes the value from those of the roles.
     pub(crate) of: fn(&[Vec<f64>]) -> f64,
 }
 
-/// A relation that figures may have.
+/// A rule: a relation that figures may have.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
@@ -65,15 +65,15 @@ pub(crate) struct Rule {
     pub(crate) roles: &'static [Role],
     /// The computed side, with role names in braces.
     pub(crate) left: &'static str,
-    /// The text between figures of a role that takes several.
+    /// Separator of the figures of a role that takes several.
     pub(crate) between: &'static str,
-    /// The place of the role that is stated; the others are given.
+    /// Index of the stated role; the others are given.
     pub(crate) stated: usize,
     pub(crate) ways: &'static [Way],
     pub(crate) dimension: fn(&[Dimension]) -> Option<Dimension>,
     pub(crate) test: Test,
     pub(crate) consequence: Consequence,
-    /// The meaning of a relation that does not hold.
+    /// Words for a relation that does not hold.
     pub(crate) means: &'static str,
 }
 
@@ -117,7 +117,7 @@ const SAME: &[Way] = &[Way { name: "", of: |roles| roles[0][0] }];
 const ARITHMETIC: &str = "arithmetic";
 const LEWIS: &str = "Lewis 2005";
 
-/// The fields that most rules share.
+/// Values of fields that most rules share.
 const BASE: Rule = Rule {
     name: "",
     origin: ARITHMETIC,
@@ -385,19 +385,19 @@ pub(crate) const RULES: &[Rule] = &[
     },
 ];
 
-/// The share of the smaller run's time that does not grow with the size.
+/// Returns the share of the smaller run's time that does not grow with the size.
 fn fixed_share(roles: &[Vec<f64>]) -> f64 {
     let (size, time, larger, longer) = (roles[0][0], roles[1][0], roles[2][0], roles[3][0]);
     (time * larger - longer * size) / (larger - size) / time
 }
 
-/// Of the time that a part saved, the share that the whole saved.
+/// Returns the time saved by the whole, as a share of the time saved by a part.
 fn saved_of_part(roles: &[Vec<f64>]) -> f64 {
     let (part, share, later_part, later_share) = (roles[0][0], roles[1][0], roles[2][0], roles[3][0]);
     (part / share - later_part / later_share) / (part - later_part)
 }
 
-/// The rule of that name.
+/// Returns the rule of that name.
 pub(crate) fn rule(name: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.name == name)
 }

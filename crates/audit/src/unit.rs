@@ -1,4 +1,4 @@
-//! Units as reports print them, with every size that an ambiguous one may stand for.
+//! Parses printed units into every size that an ambiguous one can mean.
 
 use plumb_units::nearest;
 
@@ -18,7 +18,7 @@ impl Dimension {
         Dimension { bytes: self.bytes - other.bytes, seconds: self.seconds - other.seconds }
     }
 
-    /// Words of an error: `bytes/s`, `s`, `a number`.
+    /// Returns the words for an error: `bytes/s`, `s`, `a number`.
     pub(crate) fn shown(self) -> String {
         match (self.bytes, self.seconds) {
             (0, 0) => "a number".to_string(),
@@ -34,9 +34,9 @@ impl Dimension {
 /// One meaning of a unit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scale {
-    /// Base units (bytes, seconds, things) in it.
+    /// Number of base units (bytes, seconds, things) in it.
     pub(crate) factor: f64,
-    /// The letters that have several meanings, and the one taken here.
+    /// The ambiguous letters, and their meaning here.
     pub(crate) choice: Option<(String, String)>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct Scale {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unit {
     pub(crate) dimension: Dimension,
-    /// More than one where the text is ambiguous.
+    /// More than one if the text is ambiguous.
     pub(crate) scales: Vec<Scale>,
-    /// Things that are counted one by one: a whole number of them is not rounded.
+    /// True for things counted one by one; a whole number of them is not rounded.
     pub(crate) is_counted: bool,
 }
 
@@ -65,7 +65,6 @@ const TIMES: [(&str, f64); 13] = [
     ("h", 3600.0),
     ("m:ss", 1.0),
 ];
-/// Words for things that are counted.
 const COUNTED: [&str; 21] = [
     "rows",
     "blocks",
@@ -117,7 +116,7 @@ impl Unit {
         })
     }
 
-    /// A unit that the text leaves open: each alternative is tried.
+    /// Returns a unit with each alternative of an ambiguous text.
     fn one_of(text: &str, alternatives: &[&str]) -> Result<Unit, String> {
         let units: Vec<Unit> = alternatives.iter().map(|one| Unit::parse(one)).collect::<Result<_, _>>()?;
         let dimension = units[0].dimension;
@@ -152,7 +151,7 @@ impl Unit {
         })
     }
 
-    /// Bytes: `KiB` is binary, and `KB` or `K` may be either.
+    /// Parses a unit of bytes: `KiB` is binary, and `KB` or `K` can be either.
     fn bytes(name: &str) -> Option<Unit> {
         let bytes = Dimension { bytes: 1, seconds: 0 };
         if matches!(name, "B" | "byte" | "bytes") {
@@ -174,7 +173,7 @@ impl Unit {
     }
 }
 
-/// Returns the power of a thousand that a letter stands for.
+/// Returns the power of a thousand of a letter.
 pub(crate) fn power_of(letter: char) -> Option<i32> {
     let place = PREFIXES.iter().position(|prefix| *prefix == letter.to_ascii_uppercase())?;
     i32::try_from(place + 1).ok()

@@ -2,16 +2,18 @@
 
 use crate::analysis::{FigureSearch, answer, ladder};
 use crate::files::{
-    Content, DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, check_place, fitting_length,
+    Content, DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, Volume, check_place, check_volume,
+    fitting_length,
 };
 use crate::load::TaskRunner;
 use crate::load::schedule::{self, Rounds, TimeBudget};
+use crate::load::sustain;
 use crate::measure::{CpuMeter, DeviceMeter};
 use crate::plan::{LADDER_OUTSTANDING, LARGE_OUTSTANDING, MatrixKind, PlanInput, REPEATS_MIN, Step};
 use crate::progress::StopCheck;
 use crate::{
     AnswerSource, CalibrateError, Calibration, DeviceEnvironment, Load, MainFigure, Mode, Options, Point,
-    Progress, ProgressObserver, ReadCost, Ring, SCHEMA_VERSION, TaskPlan, TaskResult, Warning,
+    Progress, ProgressObserver, ReadCost, Ring, SCHEMA_VERSION, TaskPlan, TaskResult, VolumeRecord, Warning,
 };
 use plumb_events::now;
 use plumb_host::device::RingSetup;
@@ -19,70 +21,72 @@ use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport, Rin
 use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
 
-/// Measures the device under the directory `device.path`, with a file of its own. The file is
-/// removed before this returns, with or without an error.
-///
-/// # Errors If the place has no device, no space or no permission to write. Also if an option is
-/// out of range, a request fails, or `observer` cancels.
+/// Measures the device under the directory `path` of each description, with a file of its own
+/// there. The files of several paths form one volume, as the options lay it out; the logs lie
+/// on the first path. All files are removed before this returns, with or without an error.
+/// Fails if a place has no device, no space or no permission to write. Also if an option is out
+/// of range, a request fails, or `observer` cancels. Panics if `devices` is empty, because
+/// there is then nothing to describe.
 pub fn calibrate(
-    device: &DeviceDescription,
+    devices: &[DeviceDescription],
     options: &Options,
     observer: &dyn ProgressObserver,
 ) -> Result<Calibration, CalibrateError> {
-    check_place(device)?;
-    calibrate_on(Disk::Kernel, device, &DeviceMeter::of(device), options, observer)
+    devices.iter().try_for_each(check_place)?;
+    calibrate_on(&Disk::Kernel, devices, &DeviceMeter::of(devices), options, observer)
 }
 
 /// Calibrates any disk; a disk in memory is for tests, and has no logs.
 pub(crate) fn calibrate_on(
-    disk: Disk,
-    device: &DeviceDescription,
+    disk: &Disk,
+    devices: &[DeviceDescription],
     meter: &DeviceMeter,
     options: &Options,
     observer: &dyn ProgressObserver,
 ) -> Result<Calibration, CalibrateError> {
     options.check()?;
+    check_volume(options)?;
     let (begin, stop) = (now(), StopCheck::new(observer));
     let deadline = begin + options.budget.unwrap_or(options.mode.budget());
     let mut warnings = Vec::new();
-    let device = &with_rings_that_can_be_had(device, options);
+    // What the first device supports is what all points ask for.
+    let device = &with_rings_that_can_be_had(&devices[0], options);
     let method = usual_method(device, options, &mut warnings);
-    let scratch = ScratchDirectory::create(disk, &device.path)?;
-    let (size, log_bytes) = sizes(options, &scratch);
-    let length = fitting_length(&device.path, device.space.free, size)?;
-    let preparing = Progress {
-        what: format!("writing a file of {}", length.as_setting()),
-        done: 0,
-        total: 0,
-        elapsed: Nanos(0),
-        left: deadline.saturating_sub(begin),
-    };
-    observer.progress(&preparing);
-    let fill_method = Method::start(method, FILL_OUTSTANDING)?;
-    let time_max = Nanos(deadline.saturating_sub(begin).0 / FILL_PARTS);
-    let filling =
-        Filling { method: &fill_method, content: Content::Random(options.seed), time_max, stop: &stop };
-    let file = DataFile::create(&scratch, &device.direct_io, length, &filling)?;
-    let logs = Logs::create(&scratch, log_bytes, &stop)?;
-    note_file(device, &file, size.wanted, &mut warnings);
+    let scratches = devices
+        .iter()
+        .map(|device| ScratchDirectory::create(disk.clone(), &device.path))
+        .collect::<Result<Vec<_>, _>>()?;
+    let scratch = &scratches[0];
+    let (size, log_bytes) = sizes(options, scratch);
+    let filling = VolumeFilling { devices, scratches: &scratches, size, method, deadline, stop: &stop };
+    let volume = filling.volume(options, observer)?;
+    let logs = Logs::create(scratch, log_bytes, options.max_rate, &stop)?;
+    note_volume(devices, &volume, size.wanted, &mut warnings);
 
-    let direct_io = if file.has_direct() { DirectIo::Required } else { DirectIo::Off };
+    let direct_io = if volume.has_direct() { DirectIo::Required } else { DirectIo::Off };
     let input = PlanInput {
         usual: Point::usual(options.size_small, method, direct_io, usual_ring(device)),
         steps: Step::workable(device),
         processors: std::thread::available_parallelism().map_or(1, usize::from),
-        length: file.length(),
+        length: volume.length(None),
+        paths: volume.paths(),
         device: (!scratch.in_memory()).then_some(device),
     };
     let plan = TaskPlan::of(options, &input);
     let task_time = options.duration.unwrap_or_else(|| plan.task_time(deadline.saturating_sub(now())));
     let time = TimeBudget { begin, deadline, task_time };
-    let (cpu, seed) = (CpuMeter::start(), options.seed);
-    let runner =
-        TaskRunner { scratch: &scratch, file: &file, logs: &logs, meter, cpu: &cpu, stop: &stop, seed };
+    let (cpu, seed, max_rate) = (CpuMeter::start(), options.seed, options.max_rate);
+    let (volume, logs) = (&volume, &logs);
+    let runner = TaskRunner { scratch, volume, logs, meter, cpu: &cpu, stop: &stop, seed, max_rate };
     let mut rounds = schedule::run(&plan, &runner, observer, time)?;
     answer::judge(&mut rounds.results, device);
+    // After the rounds: flash that has been written for minutes is another device.
+    let writes = Load { write_percent: 100, ..Load::random_read(options.size_small, LADDER_OUTSTANDING) };
+    let point = input.usual.with(vec![writes], 1);
+    let sustained = options.sustain.map(|time| sustain::run(&runner, point, time, observer)).transpose()?;
     let mut calibration = assemble(device, options, &input, time, rounds, warnings);
+    calibration.volume = VolumeRecord::of(devices, volume, options);
+    calibration.sustained = sustained;
     calibration.refused = plan.refused;
     calibration.cycles_refused = cpu.refusal().map(str::to_string);
     Ok(calibration)
@@ -146,13 +150,64 @@ fn with_rings_that_can_be_had(device: &DeviceDescription, options: &Options) -> 
     device
 }
 
-fn note_file(device: &DeviceDescription, file: &DataFile, wanted: Bytes, warnings: &mut Vec<Warning>) {
-    if let DirectIoSupport::No { why } = &device.direct_io {
-        warnings.push(Warning::NotDirect { why: why.clone() });
+/// Paths and options of a volume whose files are to be made.
+struct VolumeFilling<'a> {
+    devices: &'a [DeviceDescription],
+    scratches: &'a [ScratchDirectory],
+    size: Size,
+    method: MethodKind,
+    deadline: Nanos,
+    stop: &'a StopCheck<'a>,
+}
+
+impl VolumeFilling<'_> {
+    /// Makes a file on each path, one after the other.
+    fn volume(&self, options: &Options, observer: &dyn ProgressObserver) -> Result<Volume, CalibrateError> {
+        let fill_method = Method::start(self.method, FILL_OUTSTANDING)?;
+        let paths = self.devices.len() as u64;
+        let left = || self.deadline.saturating_sub(now());
+        let filling = Filling {
+            method: &fill_method,
+            content: Content::Random(options.seed),
+            time_max: Nanos(left().0 / (FILL_PARTS * paths)),
+            max_rate: options.max_rate,
+            stop: self.stop,
+        };
+        let mut files = Vec::new();
+        for (index, (device, scratch)) in self.devices.iter().zip(self.scratches).enumerate() {
+            // Only the first path has logs, too.
+            let beside = if index == 0 { self.size.beside } else { Bytes(0) };
+            let size = Size { beside, ..self.size };
+            let length = fitting_length(&device.path, device.space.free, size)?;
+            observer.progress(&Progress {
+                what: format!("writing a file of {}", length.as_setting()),
+                done: 0,
+                total: 0,
+                elapsed: Nanos(0),
+                left: left(),
+            });
+            files.push(DataFile::create(scratch, &device.direct_io, length, &filling)?);
+        }
+        Ok(Volume::of(files, options))
     }
-    let made = file.length();
-    if made < wanted {
-        warnings.push(Warning::FileShort { wanted: wanted.0, made: made.0 });
+}
+
+fn note_volume(devices: &[DeviceDescription], volume: &Volume, wanted: Bytes, warnings: &mut Vec<Warning>) {
+    let mut disks: Vec<(&str, usize)> = Vec::new();
+    for (path, device) in devices.iter().enumerate() {
+        if let DirectIoSupport::No { why } = &device.direct_io {
+            warnings.push(Warning::NotDirect { why: why.clone() });
+        }
+        let made = volume.length(Some(path));
+        if made < wanted {
+            warnings.push(Warning::FileShort { wanted: wanted.0, made: made.0 });
+        }
+        let Some(block) = &device.block else { continue };
+        if let Some((disk, first)) = disks.iter().find(|(disk, _)| *disk == block.disk) {
+            let paths = [devices[*first].path.as_path(), device.path.as_path()].map(plumb_units::path_text);
+            warnings.push(Warning::SameDisk { disk: (*disk).to_string(), paths });
+        }
+        disks.push((&block.disk, path));
     }
 }
 
@@ -192,6 +247,10 @@ fn assemble(
         matrix_write_percent: kind.write_percent,
         matrix_large_pattern: kind.pattern,
         max_latency_ns: options.max_latency.0,
+        volume: None,
+        sustained: None,
+        max_rate: options.max_rate,
+        link_bytes_per_second: options.link.map(|link| link.0),
         file_bytes: input.length.0,
         task_time_ns: time.task_time.0,
         elapsed_ns: now().saturating_sub(time.begin).0,

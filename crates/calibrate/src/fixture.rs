@@ -1,14 +1,18 @@
 //! Synthetic results, so that analysis can be tested without a disk.
 
+use crate::files::{Content, DataFile, Filling, ScratchDirectory};
 use crate::measure::Traffic;
+use crate::progress::StopCheck;
 use crate::{
     Calibration, DeviceEnvironment, DeviceEvidence, Estimate, FigureKind, LoadMeasurement, MainFigure,
     Measurement, Mode, Pattern, ReadCost, Repeat, Rung, RungState, SCHEMA_VERSION, Task, TaskResult, Warning,
 };
 use plumb_events::LatencyHistogram;
-use plumb_host::device::DeviceDescription;
-use plumb_io::MethodKind;
+use plumb_host::device::{DeviceDescription, DirectIoSupport};
+use plumb_io::sim::MemoryDisk;
+use plumb_io::{Disk, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
+use std::path::Path;
 use tempfile::TempDir;
 
 /// Returns a directory next to the test program with its device, because the system's
@@ -18,6 +22,22 @@ pub(crate) fn place() -> (TempDir, DeviceDescription) {
     let directory = tempfile::tempdir_in(program.parent().expect("in a directory")).expect("a directory");
     let device = plumb_io::describe_device(directory.path()).expect("a description");
     (directory, device)
+}
+
+/// Returns a file in memory.
+pub(crate) fn memory_file(length: Bytes) -> DataFile {
+    let scratch = ScratchDirectory::create(Disk::Memory(MemoryDisk::new()), Path::new("/memory"));
+    let method = Method::start(MethodKind::Sync, 8).expect("a method");
+    let stop = StopCheck::new(&());
+    let filling = Filling {
+        method: &method,
+        content: Content::Random(7),
+        time_max: Nanos(u64::MAX),
+        max_rate: None,
+        stop: &stop,
+    };
+    let none = DirectIoSupport::No { why: "memory".to_string() };
+    DataFile::create(&scratch.expect("a directory"), &none, length, &filling).expect("a file")
 }
 
 /// Returns a result of one load. Each repeat had this number of requests in one second, each took
@@ -103,6 +123,10 @@ pub(crate) fn calibration() -> Calibration {
         matrix_write_percent: 0,
         matrix_large_pattern: Pattern::Random,
         max_latency_ns: 10_000_000,
+        link_bytes_per_second: None,
+        volume: None,
+        sustained: None,
+        max_rate: None,
         file_bytes: 2 * Bytes::G,
         task_time_ns: 150_000_000,
         elapsed_ns: 26_900_000_000,

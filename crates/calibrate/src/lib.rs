@@ -17,7 +17,8 @@
 //! store     the record, its environment, agreement of two records, ORION's CSV files
 //! ```
 //!
-//! A folder uses only those above it, and the files `error`, `progress` and `random` of this level.
+//! A folder uses only those above it, and the files `error`, `pace`, `progress` and `random` of
+//! this level.
 //!
 //! Rejected: one long run for each point in ascending order. A device that slows down, another
 //! process or a warming cache would look like an effect of the depth. Rounds in random order spread
@@ -39,27 +40,30 @@ mod analysis;
 mod store;
 
 mod error;
+mod pace;
 mod progress;
 mod random;
 
 pub use analysis::{
-    Curve, CurvePoint, FigureKind, MainFigure, Matrix, MatrixCell, ReadCost, Rung, RungState, Warning,
+    Curve, CurvePoint, DerivedFigure, DerivedKind, FigureKind, MainFigure, Matrix, MatrixCell, ReadCost,
+    Rung, RungState, Warning,
 };
 pub use calibrate::calibrate;
 pub use error::CalibrateError;
 pub use files::leftovers;
-pub use load::TaskSession;
+pub use load::{Level, Sustained, TaskSession, Window};
 pub use measure::{
     Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LoadMeasurement, Measurement, Repeat,
-    TaskResult,
+    TaskResult, busy,
 };
 pub use plan::{
     Advanced, Buffers, Cells, DurableMethod, DurablePoint, Files, Load, LogSpace, Mode, Options, Pattern,
-    Point, RefusedTask, Ring, Task, TaskPlan,
+    Point, RefusedTask, Ring, Task, TaskPlan, VolumeLayout,
 };
 pub use progress::{Progress, ProgressObserver};
 pub use store::{
-    AGREEMENT_LIMIT, Agreement, Calibration, DeviceEnvironment, Disagreement, SCHEMA_VERSION, csv,
+    AGREEMENT_LIMIT, Agreement, Calibration, DeviceEnvironment, Disagreement, SCHEMA_VERSION, VolumePath,
+    VolumeRates, VolumeRecord, csv,
 };
 
 #[cfg(test)]

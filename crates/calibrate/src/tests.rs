@@ -5,7 +5,7 @@ use crate::fixture::place;
 use crate::measure::DeviceMeter;
 use crate::{
     Advanced, Agreement, AnswerSource, CalibrateError, Calibration, Cells, DurableMethod, FigureKind, Mode,
-    Options, Progress, ProgressObserver, RungState, Task, Warning, calibrate, csv, leftovers,
+    Options, Progress, ProgressObserver, RungState, Task, VolumeLayout, Warning, calibrate, csv, leftovers,
 };
 use plumb_events::{Event, IoStream, Recorder, Role};
 use plumb_host::device::{DirectIoSupport, IoUringSupport};
@@ -40,7 +40,7 @@ fn in_memory(
     let (_directory, mut device) = place();
     device.direct_io = DirectIoSupport::No { why: "files are in memory".to_string() };
     let options = Options { method: Some(MethodKind::Sync), ..options.clone() };
-    calibrate_on(Disk::Memory(Arc::clone(disk)), &device, &DeviceMeter::none(), &options, watch)
+    calibrate_on(&Disk::Memory(Arc::clone(disk)), &[device], &DeviceMeter::none(), &options, watch)
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn whoever_asks_to_stop_finds_no_file_left() {
     for looks in [0, 10, 64, 66] {
         let (directory, device) = place();
         let watch = Impatient(AtomicUsize::new(looks));
-        let stopped = calibrate(&device, &short(Mode::Advanced), &watch);
+        let stopped = calibrate(std::slice::from_ref(&device), &short(Mode::Advanced), &watch);
         assert!(matches!(stopped, Err(CalibrateError::Cancelled)), "not stopped at look {looks}");
         assert!(leftovers(directory.path()).is_empty());
     }
@@ -139,13 +139,13 @@ fn whoever_asks_to_stop_finds_no_file_left() {
 fn options_out_of_range_are_refused_by_name() {
     let (_directory, device) = place();
     let options = Options { size_small: Bytes(3000), ..short(Mode::Quick) };
-    let error = calibrate(&device, &options, &()).expect_err("no power of two");
+    let error = calibrate(std::slice::from_ref(&device), &options, &()).expect_err("no power of two");
     assert_eq!(error.to_string(), "size_small = 3000 is not possible: a power of two from 512 to 16M");
     let options = Options { file_size: Some(Bytes(1 << 20)), ..short(Mode::Quick) };
-    let error = calibrate(&device, &options, &()).expect_err("too small");
+    let error = calibrate(std::slice::from_ref(&device), &options, &()).expect_err("too small");
     assert_eq!(error.to_string(), "file_size = 1M is not possible: at least 16M (16 large requests)");
     let options = Options { file_size: Some(Bytes(1 << 60)), ..short(Mode::Quick) };
-    let error = calibrate(&device, &options, &()).expect_err("too large");
+    let error = calibrate(std::slice::from_ref(&device), &options, &()).expect_err("too large");
     assert!(matches!(error, CalibrateError::NotEnoughSpace { .. }), "{error}");
 }
 
@@ -154,7 +154,7 @@ fn threads_replace_a_missing_io_uring() {
     let (_directory, mut device) = place();
     device.io_uring = IoUringSupport::No { why: "forbidden".to_string(), cure: "allow it".to_string() };
     let options = Options { duration: Some(Nanos(2_000_000)), ..short(Mode::Quick) };
-    let calibration = calibrate(&device, &options, &()).expect("a calibration");
+    let calibration = calibrate(std::slice::from_ref(&device), &options, &()).expect("a calibration");
     assert_eq!(calibration.environment.method, MethodKind::Threads);
     let warned =
         |warning: &Warning| matches!(warning, Warning::MethodReplaced { cure, .. } if cure == "allow it");
@@ -214,7 +214,7 @@ fn a_device_that_somebody_else_uses_is_marked() {
     let stop = AtomicBool::new(false);
     let calibration = std::thread::scope(|scope| {
         scope.spawn(|| disturb(directory.path(), &stop));
-        let calibration = calibrate(&device, &short(Mode::Advanced), &());
+        let calibration = calibrate(std::slice::from_ref(&device), &short(Mode::Advanced), &());
         stop.store(true, Relaxed);
         calibration.expect("a calibration")
     });
@@ -280,7 +280,8 @@ fn a_record_of_a_later_version_is_rejected() {
 #[test]
 fn a_short_quick_run_gives_the_main_figures() {
     let (directory, device) = place();
-    let calibration = calibrate(&device, &short(Mode::Quick), &()).expect("a calibration");
+    let calibration =
+        calibrate(std::slice::from_ref(&device), &short(Mode::Quick), &()).expect("a calibration");
     assert!(leftovers(directory.path()).is_empty());
     assert!(calibration.matches(&device));
     for kind in FigureKind::ALL
@@ -293,4 +294,41 @@ fn a_short_quick_run_gives_the_main_figures() {
     let mut elsewhere = device.clone();
     elsewhere.mount.file_system = "xfs".to_string();
     assert!(!calibration.matches(&elsewhere));
+}
+
+#[test]
+fn several_paths_are_measured_alone_together_and_as_one_volume() {
+    let (_directory, mut first) = place();
+    first.direct_io = DirectIoSupport::No { why: "files are in memory".to_string() };
+    let mut second = first.clone();
+    second.path = first.path.join("second");
+    let options = Options {
+        method: Some(MethodKind::Sync),
+        duration: Some(Nanos(2_000_000)),
+        layout: VolumeLayout::Raid0,
+        ..short(Mode::Quick)
+    };
+    let disk = MemoryDisk::new();
+    let devices = [first, second];
+    let made = calibrate_on(&Disk::Memory(Arc::clone(&disk)), &devices, &DeviceMeter::none(), &options, &());
+    let calibration = made.expect("a calibration");
+    assert!(disk.paths().is_empty(), "both files are removed");
+    let volume = calibration.volume.as_ref().expect("several paths");
+    assert_eq!(volume.layout, VolumeLayout::Raid0);
+    assert_eq!(volume.paths.iter().map(|path| path.bytes).collect::<Vec<_>>(), [64 << 20; 2]);
+    assert_eq!(calibration.file_bytes, 128 << 20);
+    let rates = calibration.volume_rates();
+    let units: Vec<&str> = rates.iter().map(|rate| rate.unit).collect();
+    assert_eq!(units, ["IOPS", "IOPS", "MB/s", "MB/s"]);
+    for rate in &rates {
+        assert_eq!(rate.alone.len(), 2);
+        assert!(rate.alone.iter().all(|alone| alone.median > 0.0), "{}", rate.load);
+        assert!(rate.share.median > 0.0 && rate.volume_share.median > 0.0, "{}", rate.load);
+    }
+    assert_eq!(
+        calibration.warnings.iter().filter(|warning| matches!(warning, Warning::SameDisk { .. })).count(),
+        usize::from(devices[0].block.is_some())
+    );
+    let text = serde_json::to_string(&calibration).expect("plain data");
+    assert_eq!(Calibration::from_json(&text).expect("its own form").volume, calibration.volume);
 }

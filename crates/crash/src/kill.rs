@@ -1,7 +1,7 @@
 //! Killed processes on a real disk: each reported commit must survive.
 //!
 //! A child opens the database and changes table T in several sessions, each a thread with its own
-//! rows. It reports each commit and goes on. The parent kills it at some moment (SIGKILL), reads
+//! rows. It reports each commit and continues. The parent kills it at some moment (SIGKILL), reads
 //! the rest of the reports, and opens the database. Each session must have the rows of its
 //! transactions up to the last acknowledged one, or of that and the one in flight. The number of a
 //! transaction determines its rows and their values.

@@ -5,6 +5,8 @@ use super::{TABLE, large, schema, unique_index};
 use plumb_engine::drop::drop_named;
 use plumb_engine::table::load::{self, LoadTarget};
 use plumb_engine::transaction::{LockWait, Logging, Transaction, Transactions};
+use plumb_engine::view::TableView;
+use plumb_engine::view::copy::{CopySpec, LoadDegree, copy};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session};
 use plumb_types::{RowBatch, RowSource, Schema, SourceError, Value};
@@ -35,11 +37,13 @@ pub enum Operation {
     InsertLong,
     /// Makes a row longer than a block, or a long row short.
     Resize,
+    /// Copies the rows of a table into one that is loaded by direct path, new or not.
+    CopyRows,
     Any,
 }
 
 /// All operations except the placeholder [`Operation::Any`].
-pub const OPERATIONS: [Operation; 17] = [
+pub const OPERATIONS: [Operation; 18] = [
     Operation::Insert,
     Operation::Split,
     Operation::Update,
@@ -57,6 +61,7 @@ pub const OPERATIONS: [Operation; 17] = [
     Operation::DropLoaded,
     Operation::InsertLong,
     Operation::Resize,
+    Operation::CopyRows,
 ];
 
 impl Operation {
@@ -359,12 +364,39 @@ impl Stage<'_, '_> {
                 let target = LoadTarget { table: &loaded, tablespace: large(instance), log };
                 load::load_into(instance, session, target, &source)?;
             }
+            // Half of the drawn loads name an existing table, so copies need no draw of their own.
+            Operation::Load => return self.copy_rows(TABLE, &loaded),
+            Operation::CopyRows => {
+                let from = if has_loaded && self.random.below(2) == 0 { &loaded } else { TABLE };
+                return self.copy_rows(from, &loaded);
+            }
             Operation::DropLoaded if has_loaded => {
                 announce(Change::NotLoaded(loaded.clone()));
                 drop_named(instance, &loaded)?;
             }
             _ => return Ok(()),
         }
+        self.acknowledge();
+        Ok(())
+    }
+
+    /// Adds the committed rows of a table to one that is loaded by direct path.
+    fn copy_rows(&mut self, from: &str, to: &str) -> Result<(), EngineError> {
+        let (transactions, session) = (self.transactions, self.session);
+        let instance = transactions.instance();
+        let World { rows, loaded, .. } = &self.run.acknowledged;
+        let of_loaded = |table: &str| loaded.get(table).copied().unwrap_or(0);
+        let copied = if from == TABLE { rows.len() as u64 } else { of_loaded(from) };
+        self.run.under_way = Some(Change::Loaded(to.to_string(), of_loaded(to) + copied));
+        let view = TableView::open(instance, Some(transactions), session, from)?;
+        let log = transactions.log_of_load(Logging::Logging);
+        let spec = CopySpec {
+            columns: &[0, 1, 2, 3],
+            predicate: None,
+            load: if copied % 2 == 0 { LoadDegree::Serial } else { LoadDegree::Parallel },
+            target: LoadTarget { table: to, tablespace: large(instance), log },
+        };
+        copy(instance, session, &view, spec)?;
         self.acknowledge();
         Ok(())
     }
@@ -411,7 +443,7 @@ fn long(random: &mut SplitMix) -> String {
     text
 }
 
-/// Returns the columns behind the id.
+/// Returns the columns after the id.
 fn values(content: &Content) -> [Value; 3] {
     let long = if content.2.is_empty() { Value::Null } else { Value::Text(content.2.clone()) };
     [number(content.0), Value::Text(content.1.clone()), long]

@@ -4,6 +4,8 @@
 use super::TABLE;
 use plumb_engine::check::check_table;
 use plumb_engine::transaction::Transactions;
+use plumb_engine::view::totals::{Checksum, TotalsSpec, totals};
+use plumb_engine::view::{ExtentShare, TableView};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::Role;
 use plumb_types::{Number, Value};
@@ -121,6 +123,8 @@ pub fn read(instance: &Instance) -> Result<World, EngineError> {
         let own = indexes.iter().filter(|(table, _)| *table == name).map(|(_, index)| index.clone());
         let own: BTreeSet<String> = own.collect();
         assert_eq!(checked.row_count, rows.len() as u64);
+        let seen = scanned(&transactions, &session, &name)?;
+        assert_eq!(seen, (checked.row_count, checked.row_sum), "a direct scan of {name}");
         assert_eq!(checked.entry_count, own.len() as u64 * checked.row_count);
         if name == TABLE {
             (world.rows, world.indexes) = (rows, own);
@@ -130,9 +134,22 @@ pub fn read(instance: &Instance) -> Result<World, EngineError> {
     }
     for (name, rows) in loaded {
         check_table(instance, &name)?;
+        assert_eq!(scanned(&transactions, &session, &name)?.0, rows, "a direct scan of {name}");
         world.loaded.insert(name, rows);
     }
     Ok(world)
+}
+
+/// Returns the number of a table's rows and the sum of their hashes, by direct reads.
+fn scanned(
+    transactions: &Transactions<'_>,
+    session: &plumb_events::Session,
+    table: &str,
+) -> Result<(u64, u64), EngineError> {
+    let view = TableView::open(transactions.instance(), Some(transactions), session, table)?;
+    let spec =
+        TotalsSpec { columns: &[], predicate: None, checksum: Checksum::Taken, share: ExtentShare::ALL };
+    totals(session, &view, spec).map(|found| (found.row_count, found.row_sum))
 }
 
 fn rows_of(

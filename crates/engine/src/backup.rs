@@ -29,7 +29,7 @@
 //! without redo a backup is due, and its time is part of the load's.
 //!
 //! Limits: data files outside of the database's directory are refused. So is a direct path load or
-//! build that ends during the backup, unless all its redo is behind the checkpoint. If sessions
+//! build that ends during the backup, unless all its redo is after the checkpoint. If sessions
 //! need the held log, the backup fails rather than the sessions. Copies of filled log files are not
 //! included.
 
@@ -124,7 +124,7 @@ pub fn backup(
     };
     // A load that began since is completely in the log, if it has redo.
     let in_log = |lsns: LsnRange| lsns.first_record().is_some_and(|first| first >= log_from);
-    let found = direct_segments(instance).into_iter().filter(|(_, lsns)| !in_log(*lsns));
+    let found = direct_segments(instance).into_iter().filter(|(_, lsns, _)| !in_log(*lsns));
     if !found.eq(segments) {
         let why = "a table or an index was loaded, built or dropped meanwhile without redo; back up again";
         return Err(refused(to, why));
@@ -283,11 +283,12 @@ fn require_copyable(instance: &Instance) -> Result<(), EngineError> {
     }
 }
 
-/// Returns the segments of direct path operations: their names, and the operations that wrote them.
-fn direct_segments(instance: &Instance) -> Vec<(String, LsnRange)> {
+/// Returns the segments of direct path operations: their names, the operations that wrote them, and
+/// their number of extents, which a load into an existing table changes.
+fn direct_segments(instance: &Instance) -> Vec<(String, LsnRange, usize)> {
     let catalog = instance.catalog();
-    let tables = catalog.tables.iter().map(|table| (table.name.clone(), table.lsns));
-    let indexes = catalog.indexes.iter().map(|index| (index.name.clone(), index.lsns));
+    let tables = catalog.tables.iter().map(|table| (table.name.clone(), table.lsns, table.extents.len()));
+    let indexes = catalog.indexes.iter().map(|index| (index.name.clone(), index.lsns, index.leaves.len()));
     tables.chain(indexes).collect()
 }
 

@@ -23,7 +23,7 @@
 //! indexes, the order over damaged leaves, and a tree with damaged blocks. Their blocks are still
 //! checked.
 //!
-//! Then the branches are walked from the root, in order: each leaf must come in its turn, behind a
+//! Then the branches are walked from the root, in order: each leaf must come in its turn, after a
 //! separator that is its first entry. Finally some entries are looked up through the buffer cache.
 //!
 //! Memory: a bit per row and server, 10 bytes per table block, and 8 bytes per leaf. Each server

@@ -334,10 +334,32 @@ pub enum EngineError {
     Missing {
         /// Kind of thing, such as `table`, `index` or `column`.
         kind: &'static str,
-        /// Name that was asked for.
+        /// The requested name.
         name: String,
         /// Names that exist, in words.
         known: String,
+    },
+    /// A predicate on rows cannot be understood.
+    #[error("predicate {text:?}: {why}")]
+    Predicate {
+        /// Text as it was given.
+        text: String,
+        /// The wrong part, and the expected form.
+        why: String,
+    },
+    /// A process that read a share of a table failed.
+    #[error("{name} failed: {why}")]
+    Instance {
+        /// Name of the instance in the report, such as `instance 2`.
+        name: String,
+        /// Error of the instance, or the way its process ended.
+        why: String,
+    },
+    /// A table that an operation read or extended was changed or dropped by another one.
+    #[error("table {table} was changed or dropped meanwhile: do it again")]
+    TableChanged {
+        /// Name of the table in its stored form.
+        table: String,
     },
     /// A row is too long for an extent.
     #[error(

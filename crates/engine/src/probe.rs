@@ -135,7 +135,7 @@ pub struct Shots {
 /// Returns the bytes a second that the device gives to the requests of a scan, part by
 /// part. Request size, read-ahead and number of servers are those of a scan, over extents
 /// of the tablespace in their order. The blocks are not verified, and need not have been
-/// written, so the rate is an upper bound for scans. There are fewer parts than asked for
+/// written, so the rate is an upper bound for scans. There are fewer parts than requested
 /// if there are fewer extents.
 ///
 /// # Errors

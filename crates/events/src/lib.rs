@@ -53,5 +53,9 @@ pub use table::{
 };
 pub use trace::{Moved, Trace, TracedRequest, TracedSession};
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests;

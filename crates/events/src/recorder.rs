@@ -437,7 +437,7 @@ pub struct StreamTotals {
     pub max: Nanos,
     /// Number of requests by service time, log2.
     pub histogram: Histogram,
-    /// Requests, bytes and nanoseconds of service time of the requests above
+    /// Requests, bytes and nanoseconds of service time of those above the size
     /// [`crate::LARGE_REQUEST`].
     pub large: [u64; 3],
 }

@@ -90,45 +90,45 @@ macro_rules! events {
 }
 
 events! {
-    DbFileSequentialRead, "db file sequential read", UserIo, "One block is read into the buffer cache.";
-    DbFileScatteredRead, "db file scattered read", UserIo, "Several adjacent blocks are read into the buffer cache.";
-    DbFileParallelRead, "db file parallel read", UserIo, "Several blocks that need not be adjacent are read into the buffer cache at once.";
-    DirectPathRead, "direct path read", UserIo, "Blocks of a table or index are read into private memory.";
-    DirectPathReadTemp, "direct path read temp", UserIo, "Blocks of a sort run are read into private memory.";
-    DirectPathWrite, "direct path write", UserIo, "Blocks of a table or index are written from private memory.";
-    DirectPathWriteTemp, "direct path write temp", UserIo, "Blocks of a sort run are written from private memory.";
+    DbFileSequentialRead, "db file sequential read", UserIo, "A block is read into the buffer cache.";
+    DbFileScatteredRead, "db file scattered read", UserIo, "Adjacent blocks are read into the buffer cache.";
+    DbFileParallelRead, "db file parallel read", UserIo, "Any blocks are read into the buffer cache at once.";
+    DirectPathRead, "direct path read", UserIo, "Table or index blocks are read into private memory.";
+    DirectPathReadTemp, "direct path read temp", UserIo, "Sort run blocks are read into private memory.";
+    DirectPathWrite, "direct path write", UserIo, "Table or index blocks are written from private memory.";
+    DirectPathWriteTemp, "direct path write temp", UserIo, "Sort run blocks are written from private memory.";
     ExternalTableRead, "external table read", UserIo, "Records of a plain file are read into private memory.";
     ExternalTableWrite, "external table write", UserIo, "Records are written to a plain file from private memory.";
     DirectPathSync, "direct path sync", UserIo, "Written data files are made durable (fdatasync).";
     LogFileParallelWrite, "log file parallel write", SystemIo, "Log records are written, and made durable.";
-    LgwrWaitForRedoCopy, "LGWR wait for redo copy", Other, "LGWR leaves the processor to a session that is copying the next record into the log buffer.";
+    LgwrWaitForRedoCopy, "LGWR wait for redo copy", Other, "LGWR waits for a session that is copying a record into the log buffer.";
     LogFileSync, "log file sync", Commit, "A session waits until another one has made its commit durable.";
     LogFileSequentialRead, "log file sequential read", SystemIo, "Log records are read: by recovery, or for an old version of a row.";
     LogBufferSpace, "log buffer space", Configuration, "A session waits for room in the log buffer.";
-    LogFileSwitch, "log file switch completion", Configuration, "The header of the next log file, in which the log goes on, is made durable.";
-    LogFileSwitchCheckpoint, "log file switch (checkpoint incomplete)", Configuration, "A session needs room in the log, which a checkpoint must first give back.";
-    LogFileSwitchArchive, "log file switch (archiving needed)", Configuration, "A session needs room in the log, and the archiver has not copied the file that would give it.";
+    LogFileSwitch, "log file switch completion", Configuration, "The header of the next log file is made durable.";
+    LogFileSwitchCheckpoint, "log file switch (checkpoint incomplete)", Configuration, "A session waits for a checkpoint to free room in the log.";
+    LogFileSwitchArchive, "log file switch (archiving needed)", Configuration, "A session waits for the archiver to copy a log file.";
     LogArchiveIo, "Log archive I/O", SystemIo, "The archiver reads a filled log file, or writes its copy.";
     BackupIo, "RMAN backup & recovery I/O", SystemIo, "A file is read or written for a backup, or for its restore.";
-    EnqTxRowLock, "enq: TX - row lock contention", Application, "A session waits for the end of a transaction that has changed the row it wants to change.";
+    EnqTxRowLock, "enq: TX - row lock contention", Application, "A session waits for the end of the transaction that has changed a row.";
     DataFileInitWrite, "Data file init write", UserIo, "A new or extended data file is filled with zeros.";
     DiskFileOperations, "Disk file operations I/O", UserIo, "A file is opened, created, sized or removed.";
     LocalWriteWait, "local write wait", UserIo, "A session waits until the database writer has written its blocks.";
     ControlFileParallelWrite, "control file parallel write", SystemIo, "The control file is replaced, or a copy of the log's control block written.";
     ControlFileSequentialRead, "control file sequential read", SystemIo, "The log's control block is read, when a database is opened.";
-    DbFileAsyncIoSubmit, "db file async I/O submit", SystemIo, "A database writer hands a batch of writes to the kernel: every submission of its ring. Of other sessions, a submission that took a millisecond or longer: the device's queue is full, or a neighbour holds it.";
+    DbFileAsyncIoSubmit, "db file async I/O submit", SystemIo, "A database writer submits a batch of writes to its ring. Of other sessions, only submissions of a millisecond or longer count: the device's queue is full.";
     DbFileParallelWrite, "db file parallel write", SystemIo, "The database writer waits for a batch of block writes.";
-    FreeBufferWaits, "free buffer waits", Configuration, "A session finds no free buffer in the cache and posts the database writer.";
+    FreeBufferWaits, "free buffer waits", Configuration, "A session waits for the database writer to free a buffer.";
     EnqHwContention, "enq: HW - contention", Configuration, "A session waits while another one extends a data file.";
     BufferBusyWaits, "buffer busy waits", Concurrency, "A session waits for a buffer that another one holds.";
-    WriteCompleteWaits, "write complete waits", Configuration, "A session waits to change a block that a database writer has taken to write.";
-    LatchFree, "latch free", Concurrency, "A session that needs an old record of the log waits for another one that reads some back from the log files.";
-    LatchCacheBuffers, "latch: cache buffers chains", Concurrency, "A session waits for another one that looks for a buffer of the cache, or takes one.";
+    WriteCompleteWaits, "write complete waits", Configuration, "A session waits to change a block that a database writer is writing.";
+    LatchFree, "latch free", Concurrency, "A session that needs an old log record waits for another one that reads the log files.";
+    LatchCacheBuffers, "latch: cache buffers chains", Concurrency, "A session waits for the latch of a part of the cache.";
     ReadByOtherSession, "read by other session", UserIo, "A session waits for a block that another one is reading.";
     PxDeqTableQNormal, "PX Deq: Table Q Normal", Idle, "A sort server waits for rows from the table queue.";
     PxDeqCreditSendBlkd, "PX Deq Credit: send blkd", Other, "A scan server waits for a free table queue buffer.";
     PxDeqExecuteReply, "PX Deq: Execute Reply", Idle, "The coordinator waits for its parallel servers.";
-    MessageFromClient, "SQL*Net message from client", Idle, "A session waits for the next request of its client: a pause for thought, or an arrival to come.";
+    MessageFromClient, "SQL*Net message from client", Idle, "A session waits for the next request: think time, or a later arrival.";
     SharedServerIdle, "shared server idle wait", Idle, "A shared server waits until one of its sessions can go on.";
     DbwrIdle, "rdbms ipc message", Idle, "A background process waits for work.";
 }
@@ -178,32 +178,32 @@ macro_rules! statistics {
 
 statistics! {
     PhysicalReadBlocks, "physical reads", Count, "Blocks read from data files.";
-    PhysicalReadBytes, "physical read total bytes", Bytes, "Bytes read from files of any kind, the log among them.";
-    PhysicalReadRequests, "physical read total IO requests", Count, "Read requests to files of any kind.";
+    PhysicalReadBytes, "physical read total bytes", Bytes, "Bytes read from all files, with the log.";
+    PhysicalReadRequests, "physical read total IO requests", Count, "Read requests to all files.";
     PhysicalReadsDirect, "physical reads direct", Count, "Blocks read past the buffer cache.";
     PhysicalReadsDirectTemp, "physical reads direct temporary tablespace", Count, "Sort run blocks read past the buffer cache.";
     PhysicalWriteBlocks, "physical writes", Count, "Blocks written to data files.";
-    PhysicalWriteBytes, "physical write total bytes", Bytes, "Bytes written to files of any kind, the log among them.";
-    PhysicalWriteRequests, "physical write total IO requests", Count, "Write requests to files of any kind.";
+    PhysicalWriteBytes, "physical write total bytes", Bytes, "Bytes written to all files, with the log.";
+    PhysicalWriteRequests, "physical write total IO requests", Count, "Write requests to all files.";
     PhysicalWritesDirect, "physical writes direct", Count, "Blocks written past the buffer cache.";
     PhysicalWritesDirectTemp, "physical writes direct temporary tablespace", Count, "Sort run blocks written past the buffer cache.";
     PhysicalWritesFromCache, "physical writes from cache", Count, "Blocks written by the database writer.";
-    RequestsContinued, "short transfers continued", Count, "Requests that moved fewer bytes than asked and were continued.";
+    RequestsContinued, "short transfers continued", Count, "Requests continued after a short transfer.";
     RequestsRetried, "requests retried", Count, "Requests repeated after EINTR or EAGAIN.";
     RingEnters, "ring enters", Count, "Calls of io_uring_enter.";
-    RingRequests, "ring requests", Count, "Requests that went through an io_uring.";
-    RingCompleteAtOnce, "ring requests complete at submission", Count, "Requests through an io_uring that were complete when the call that handed them over returned: the kernel carried them out in it.";
-    RingFixedRequests, "ring requests with registered buffers", Count, "Requests through an io_uring whose buffers the kernel had pinned beforehand.";
-    RingFixedFileRequests, "ring requests with registered files", Count, "Requests through an io_uring that named a file which the kernel had looked up beforehand.";
-    PoolRequests, "thread pool requests", Count, "Requests that the thread pool carried out.";
-    CompletionPolls, "completion polls", Count, "Looks for completions without waiting.";
-    CompletionPollTime, "completion polling time (nsec)", Count, "Nanoseconds of processor that these looks took.";
-    SyncRequests, "synchronous requests", Count, "Requests that the session carried out itself, one at a time.";
+    RingRequests, "ring requests", Count, "Requests through an io_uring.";
+    RingCompleteAtOnce, "ring requests complete at submission", Count, "Requests that the kernel completed within the submitting call.";
+    RingFixedRequests, "ring requests with registered buffers", Count, "Requests with buffers that the kernel had pinned beforehand.";
+    RingFixedFileRequests, "ring requests with registered files", Count, "Requests to files that the kernel had looked up beforehand.";
+    PoolRequests, "thread pool requests", Count, "Requests to the thread pool.";
+    CompletionPolls, "completion polls", Count, "Polls for completions.";
+    CompletionPollTime, "completion polling time (nsec)", Count, "CPU of these polls, nanoseconds.";
+    SyncRequests, "synchronous requests", Count, "Requests by system calls of the session.";
     LogicalReads, "session logical reads", Count, "Blocks looked up in the buffer cache.";
     CacheHits, "buffer cache hits", Count, "Blocks found in the buffer cache.";
     FreeBufferRequested, "free buffer requested", Count, "Free buffers asked of the buffer cache.";
     DbwrBatches, "DBWR write batches", Count, "Batches the database writer submitted.";
-    TableScanRows, "table scan rows gotten", Count, "Rows that scans of tables and of files passed on.";
+    TableScanRows, "table scan rows gotten", Count, "Rows returned by scans of tables and files.";
     TableScanBlocks, "table scan blocks gotten", Count, "Blocks that table scans read.";
     SampleRows, "table queue sample rows", Count, "Rows read to find the key ranges of the sort servers.";
     QueueRows, "table queue rows", Count, "Rows sent through a table queue.";
@@ -214,12 +214,12 @@ statistics! {
     SortsMultiPass, "workarea executions - multipass", Count, "Sorts that needed intermediate merges.";
     SortRows, "sorts (rows)", Count, "Rows sorted.";
     SortRuns, "sort runs", Count, "Sorted runs made from the input.";
-    SortWriteWaits, "sort write buffers waited for", Count, "Times that all write buffers of a run were on their way when the next was needed.";
-    SortWritesInFlight, "sort writes in flight then", Count, "Writes of runs on their way at these times, in sum.";
+    SortWriteWaits, "sort write buffers waited for", Count, "Times that all write buffers of a run were in flight when the next was needed.";
+    SortWritesInFlight, "sort writes in flight then", Count, "Sum of the writes in flight at these times.";
     SortRunRows, "sort run rows written", Count, "Rows written to sort runs, intermediate merges included.";
-    SortKeyBytesShared, "sort run key bytes left out", Bytes, "Bytes of text keys that sort runs leave out, because the key before has them too.";
+    SortKeyBytesShared, "sort run key bytes left out", Bytes, "Bytes of text keys that sort runs share with the key before.";
     SortMatches, "sort merge matches", Count, "Comparisons of two records in merges of text keys.";
-    SortMatchesByKey, "sort merge matches by key", Count, "Such comparisons for which the codes of the records did not suffice and their keys were looked at.";
+    SortMatchesByKey, "sort merge matches by key", Count, "Such comparisons that needed the keys, because the codes were equal.";
     IntermediateMerges, "sort intermediate merges", Count, "Merges of some runs into a longer run.";
     MergeRows, "sort merge rows", Count, "Rows that left a merge, intermediate or last.";
     MergeBlocksAhead, "sort merge blocks read ahead", Count, "Run blocks that had arrived before the merge asked for them.";
@@ -228,37 +228,37 @@ statistics! {
     IndexLeafBlocks, "index leaf blocks", Count, "Leaf blocks written.";
     IndexBranchBlocks, "index branch blocks", Count, "Branch blocks written.";
     LoadRows, "direct load rows", Count, "Rows loaded by direct path, or written to a file of records.";
-    LoadRowsChained, "direct load rows chained", Count, "Rows loaded by direct path that no block has room for: each lies in several.";
+    LoadRowsChained, "direct load rows chained", Count, "Rows loaded by direct path that are longer than a block.";
     LoadBlocks, "direct load blocks", Count, "Table blocks formatted by direct path loads.";
-    BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were checked.";
-    ChecksumsIgnored, "block checksums not verified", Count, "Blocks that came into the buffer cache with a look at their header alone: db_block_checksum=off.";
+    BlocksVerified, "block checksums verified", Count, "Blocks whose address and checksum were verified.";
+    ChecksumsIgnored, "block checksums not verified", Count, "Blocks read into the buffer cache with only their header verified (db_block_checksum=off).";
     RowsFetchedByRowId, "table fetch by rowid", Count, "Rows fetched by their address.";
-    RowPiecesFetched, "table fetch continued row", Count, "Pieces read of rows that no block has room for, without those in the row's own place.";
+    RowPiecesFetched, "table fetch continued row", Count, "Pieces read of rows longer than a block, without the heads.";
     RedoSize, "redo size", Bytes, "Bytes of log records.";
     RedoEntries, "redo entries", Count, "Log records.";
-    BlockChanges, "db block changes", Count, "Blocks that log records of transactions change, a block once for each record.";
-    RedoImageBytes, "redo size for block images", Bytes, "Bytes of whole blocks in log records, each at its block's first change after a checkpoint.";
-    RedoDirectBytes, "redo size for direct writes", Bytes, "Bytes of log records of blocks that direct path loads have filled, each a whole block.";
-    RedoWastage, "redo wastage", Bytes, "Bytes of log blocks written that hold no record: headers, and the rest of the last block of each write.";
+    BlockChanges, "db block changes", Count, "Block changes in log records of transactions.";
+    RedoImageBytes, "redo size for block images", Bytes, "Bytes of block images in log records.";
+    RedoDirectBytes, "redo size for direct writes", Bytes, "Bytes of log records of direct path loads.";
+    RedoWastage, "redo wastage", Bytes, "Bytes of log blocks without records: headers and padding.";
     RedoBlocksWritten, "redo blocks written", Count, "Log blocks written.";
     RedoWrites, "redo writes", Count, "Writes to the log, each made durable.";
     RedoWriteTime, "redo write time (usec)", Count, "Microseconds of those writes and syncs.";
-    RedoWriterLatchingTime, "redo writer latching time (ns)", Count, "Nanoseconds in which the records of those writes were gathered from the log buffer: no latch is taken for it, and who still copies is not waited for.";
-    RedoSynchWrites, "redo synch writes", Count, "Commits that had to become durable.";
-    RedoSynchTime, "redo synch time (usec)", Count, "Microseconds in which they did.";
+    RedoWriterLatchingTime, "redo writer latching time (ns)", Count, "Nanoseconds of gathering the records of those writes from the log buffer.";
+    RedoSynchWrites, "redo synch writes", Count, "Commits made durable.";
+    RedoSynchTime, "redo synch time (usec)", Count, "Microseconds of these commits.";
     RedoFilesArchived, "redo log files archived", Count, "Filled log files that were copied.";
-    ExecuteCount, "execute count", Count, "Operations of a workload that has some, such as the selects and updates of SLOB.";
+    ExecuteCount, "execute count", Count, "Operations of a workload, such as the selects and updates of SLOB.";
     UserCommits, "user commits", Count, "Transactions that were committed.";
     UserRollbacks, "user rollbacks", Count, "Transactions that were rolled back.";
     RowsInserted, "rows inserted", Count, "Rows inserted by transactions.";
     RowsUpdated, "rows updated", Count, "Rows updated by transactions.";
     RowsDeleted, "rows deleted", Count, "Rows deleted by transactions.";
     UndoApplied, "undo records applied", Count, "Changes undone by rollbacks.";
-    ConsistentVersions, "old row versions read", Count, "Versions of rows that statements took from the log, because a younger one was not theirs to see.";
-    LeafSplits, "leaf node splits", Count, "Leaves of indexes that were split to take an entry.";
-    BranchSplits, "branch node splits", Count, "Branches of indexes that were split.";
-    FileBytesExtended, "data file bytes extended", Bytes, "Bytes by which data files grew, written as zeros.";
-    SpaceNotReserved, "output bytes not reserved", Bytes, "Bytes of outputs for which the file system reserves no space (fallocate): the files were lengthened by zeros.";
+    ConsistentVersions, "old row versions read", Count, "Older versions of rows that statements read from the log.";
+    LeafSplits, "leaf node splits", Count, "Index leaves that were split.";
+    BranchSplits, "branch node splits", Count, "Index branches that were split.";
+    FileBytesExtended, "data file bytes extended", Bytes, "Bytes of zeros that extended data files.";
+    SpaceNotReserved, "output bytes not reserved", Bytes, "Bytes of outputs without reserved space, because the file system lacks fallocate.";
 }
 
 /// Direction in which bytes move.
@@ -276,9 +276,9 @@ pub enum Direction {
 pub enum Function {
     /// Blocks that sessions read into the buffer cache.
     BufferCacheReads,
-    /// Reads into private memory.
+    /// Blocks read into memory of one session.
     DirectReads,
-    /// Writes from private memory.
+    /// Blocks written from memory of one session.
     DirectWrites,
     /// Writes of the database writers.
     Dbwr,
@@ -355,13 +355,13 @@ pub enum FileType {
     Data,
     /// Data files of the temporary tablespace.
     Temp,
-    /// Log files.
+    /// Files of the redo log.
     Log,
-    /// The control file.
+    /// Control block of the log.
     Control,
     /// Copies of filled log files.
     Archive,
-    /// Copies that backups make.
+    /// Copies of files that backups make.
     Backup,
     /// Plain files, and measurements of the device.
     Other,
@@ -395,7 +395,8 @@ impl FileType {
 }
 
 macro_rules! streams {
-    ($($variant:ident, $name:literal, $direction:ident, $function:ident, $file:ident, $sentence:literal;)*) => {
+    ($($variant:ident, $name:literal, $direction:ident, $function:ident, $file:ident,
+        $sentence:literal;)*) => {
         /// Purpose of moved bytes: the parts of `IOStat by Function` and the
         /// lines of the I/O profile.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -419,18 +420,18 @@ macro_rules! streams {
                 IoStream::ALL.iter().find(|stream| stream.name() == name).copied()
             }
 
-            /// Returns the function to which requests of a session of this role belong: a
-            /// database writer's are its own, whichever blocks it writes.
+            /// Returns the function to which requests of a session of this role belong. Blocks that
+            /// a database writer writes are its own; log writes that it needs before are LGWR's.
             #[must_use]
             pub const fn function_of(self, role: Role) -> Function {
-                match (role, self.direction()) {
-                    (Role::DatabaseWriter, Direction::Write) => Function::Dbwr,
+                match (role, self.function()) {
+                    (Role::DatabaseWriter, Function::DirectWrites) => Function::Dbwr,
                     (Role::Archiver, _) => Function::Arch,
-                    _ => self.function(),
+                    (_, function) => function,
                 }
             }
 
-            /// Returns the function to which its requests belong, unless a database writer makes them.
+            /// Returns the function of its requests, unless a database writer makes them.
             #[must_use]
             pub const fn function(self) -> Function {
                 match self { $(IoStream::$variant => Function::$function),* }
@@ -615,6 +616,7 @@ phases! {
     IndexCreation, "index creation", Load, WRITE, "An index is made of rows that transactions have inserted.";
     Load, "load", Load, WRITE, "A table is loaded, or a file of records made.";
     CreateAsSelect, "create table as select", Work, WRITE, "A table is made of the rows of another one.";
+    TableCopy, "table copy", Work, None, "Rows of a table are read, and loaded into another one.";
     Backup, "backup", Work, WRITE, "The files of a tablespace are copied, because no redo has what was loaded into it.";
     DeviceProbe, "device probe", Calibration, READ, "The device is measured, beside the work.";
     MixBefore, "device mix before", Calibration, None, "The device's own rate for the mix of reads and writes that is asked for.";

@@ -192,3 +192,20 @@ fn scheduler_times_are_the_first_two_fields() {
     assert_eq!(clock::parse_schedstat("100 25 7\n"), Some((Nanos(100), Nanos(25))));
     assert_eq!(clock::parse_schedstat("100"), None);
 }
+
+#[test]
+fn a_stream_has_the_function_of_the_role_that_moves_it() {
+    use crate::{Function, IoStream};
+    let of = |stream: IoStream, role| stream.function_of(role);
+    assert_eq!(of(IoStream::TempWrites, Role::SortServer), Function::DirectWrites);
+    assert_eq!(of(IoStream::TempWrites, Role::DatabaseWriter), Function::Dbwr);
+    assert_eq!(of(IoStream::DataWrites, Role::DatabaseWriter), Function::Dbwr);
+    assert_eq!(of(IoStream::LogWrites, Role::DatabaseWriter), Function::Lgwr);
+    assert_eq!(of(IoStream::LogWrites, Role::User), Function::Lgwr);
+    assert_eq!(of(IoStream::LogReads, Role::Archiver), Function::Arch);
+    assert_eq!(of(IoStream::CacheReads, Role::User), Function::BufferCacheReads);
+    for stream in IoStream::ALL {
+        assert_eq!(IoStream::named(stream.name()), Some(*stream));
+        assert!(Function::ALL.contains(&stream.function()), "{}", stream.name());
+    }
+}

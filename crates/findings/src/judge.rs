@@ -1,6 +1,6 @@
 //! Applies the table of rules.
 
-use crate::rule::{Rank, Rule};
+use crate::rule::{FindingRule, Rank};
 use crate::rules;
 use crate::signals::Signals;
 use plumb_record::Finding;
@@ -19,7 +19,7 @@ pub fn findings(signals: &Signals) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-fn finding(rule: &Rule, seen: crate::Seen) -> Finding {
+fn finding(rule: &FindingRule, seen: crate::Observed) -> Finding {
     let advice = if seen.advice.is_empty() { rule.advice.to_string() } else { seen.advice };
     Finding {
         rule: rule.id.to_string(),

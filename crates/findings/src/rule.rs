@@ -5,11 +5,9 @@ use crate::signals::Signals;
 /// Place of a finding among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// The times say nothing.
     Void,
     /// The figures are in doubt.
     Doubt,
-    /// Time could be saved.
     Saving,
     /// A remark without a time.
     Remark,
@@ -17,7 +15,7 @@ pub enum Rank {
 
 /// A rule: one row of the table.
 #[derive(Debug)]
-pub struct Rule {
+pub struct FindingRule {
     /// Short name, such as `R7`.
     pub id: &'static str,
     pub rank: Rank,
@@ -26,16 +24,16 @@ pub struct Rule {
     pub threshold: &'static str,
     /// Publication of the threshold, or `own`.
     pub origin: &'static str,
-    /// Reason for which the rule may mislead.
+    /// MissedPath for which the rule may mislead.
     pub caveat: &'static str,
     pub advice: &'static str,
     /// Returns what the figures show; `None` if they stay below the threshold or are missing.
-    pub judge: fn(&Signals) -> Option<Seen>,
+    pub judge: fn(&Signals) -> Option<Observed>,
 }
 
 /// Observation of a rule that fired.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct Observed {
     /// The conclusion, in a sentence.
     pub what: String,
     /// The figures and the arithmetic.
@@ -48,20 +46,20 @@ pub struct Seen {
     pub study: String,
 }
 
-impl Seen {
-    pub(crate) fn new(what: impl Into<String>, evidence: impl Into<String>) -> Seen {
-        Seen { what: what.into(), evidence: evidence.into(), ..Seen::default() }
+impl Observed {
+    pub(crate) fn new(what: impl Into<String>, evidence: impl Into<String>) -> Observed {
+        Observed { what: what.into(), evidence: evidence.into(), ..Observed::default() }
     }
 
-    pub(crate) fn advise(self, advice: impl Into<String>) -> Seen {
-        Seen { advice: advice.into(), ..self }
+    pub(crate) fn advise(self, advice: impl Into<String>) -> Observed {
+        Observed { advice: advice.into(), ..self }
     }
 
-    pub(crate) fn saves(self, ns: u64) -> Seen {
-        Seen { saves_ns: (ns > 0).then_some(ns), ..self }
+    pub(crate) fn saves(self, ns: u64) -> Observed {
+        Observed { saves_ns: (ns > 0).then_some(ns), ..self }
     }
 
-    pub(crate) fn proved_by(self, study: impl Into<String>) -> Seen {
-        Seen { study: study.into(), ..self }
+    pub(crate) fn proved_by(self, study: impl Into<String>) -> Observed {
+        Observed { study: study.into(), ..self }
     }
 }

@@ -5,7 +5,6 @@ use plumb_record::{Circumstance, HostCpu, IoTally, LimitShare, Record, WaitEvent
 use plumb_units::total_of;
 use std::collections::BTreeMap;
 
-/// Source of the figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Origin {
     /// A run of this program.
@@ -35,10 +34,8 @@ pub struct Uses {
     pub writers: bool,
 }
 
-/// Load of the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HostSignals {
-    /// Processors, a quota counted.
     pub cpus: Option<f64>,
     /// Busy share of all processors, without waits for I/O.
     pub busy: Option<f64>,
@@ -48,7 +45,6 @@ pub struct HostSignals {
     pub run_queue_ns: Option<u64>,
 }
 
-/// Figures of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LogSignals {
     pub commits: Option<u64>,
@@ -141,7 +137,6 @@ pub struct SortFacts {
     pub rows: u64,
     pub runs: u64,
     pub servers: u64,
-    /// Value of `sort_area_size`.
     pub area: String,
     pub intermediate_merges: u64,
     pub merge_width: u64,
@@ -165,11 +160,10 @@ pub struct RunFacts {
     /// Delay injected before each request.
     pub delay_ns: u64,
     pub stopped_ns: Option<u64>,
-    /// Doubtful circumstances.
     pub circumstances: Vec<Circumstance>,
     pub grown: Option<Grown>,
     pub not_reserved_bytes: u64,
-    /// Reason for which files went through the page cache although direct I/O was asked for.
+    /// MissedPath for which files went through the page cache although direct I/O was asked for.
     pub through_page_cache: Option<String>,
     pub method_replaced: Option<String>,
     pub fewer_servers: Option<String>,

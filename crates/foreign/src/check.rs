@@ -1,8 +1,8 @@
-//! Checks of a report by its own arithmetic.
+//! Checks a report by its own arithmetic.
 //!
-//! A check has an expected interval, computed from other figures, and a found one, that of the
-//! figure in question. Both follow from printed texts. It holds if the intervals meet. Where a
-//! figure is missing the check is not asked, which is counted and is no failure.
+//! A check has an expected interval, computed from other figures, and the interval of the figure in
+//! question. Both follow from printed texts. It holds if the intervals meet. A check that lacks a
+//! figure is counted as not asked, which is no failure.
 
 use crate::sheet::Figure;
 use plumb_record::{Consistency, Consistent, ImportedFigure};
@@ -20,11 +20,11 @@ pub struct Rule {
 /// Both sides of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct Sides {
-    /// The interval that other figures give.
+    /// The interval that follows from other figures.
     pub expected: ValueRange,
     /// The interval of the figure in question.
     pub found: ValueRange,
-    /// The base unit that both sides have.
+    /// The base unit of both sides.
     pub unit: &'static str,
 }
 
@@ -43,14 +43,14 @@ impl From<&Figure> for ImportedFigure {
 }
 
 impl Rule {
-    /// Returns whether two intervals meet.
+    /// Returns a check that holds if both intervals meet.
     #[must_use]
     pub fn meets(self, of: &str, sides: Sides, figures: &[&Figure]) -> Consistency {
         let held = sides.expected.meets(sides.found);
         self.judged(of, sides, figures, if held { Consistent::Holds } else { Consistent::Fails })
     }
 
-    /// Returns whether the figure may be at most the greatest expected value.
+    /// Returns a check that holds if the figure can be at most the greatest expected value.
     #[must_use]
     pub fn at_most(self, of: &str, sides: Sides, figures: &[&Figure]) -> Consistency {
         let held = sides.found.may_be_at_most(sides.expected);

@@ -1,4 +1,4 @@
-//! A printed figure: its value, and the interval of values that print so.
+//! A printed figure: its value, and the interval of values with that text.
 //!
 //! A report prints 4.16 for anything from 4.155 to 4.165. The interval, and not a tolerance,
 //! decides whether two figures of a report contradict each other. It follows from the text:
@@ -12,12 +12,12 @@
 //! | `109.72us` | any time | 0.00010972 s | 0.000109715 to 0.000109725 s |
 //! | `<0.01(2247)` | [`FigureUnit::PERCENT`] | 0.005 | 0 to 0.01 |
 //!
-//! A missing figure has a kind of absence ([`Absence`]) and no value. It is never zero.
+//! A missing figure has a reason ([`Absence`]) and no value. It is never zero.
 
 use plumb_units::ValueRange;
 use serde::Serialize;
 
-/// A quantity that figures are of.
+/// The quantity of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -25,12 +25,11 @@ pub enum Quantity {
     Text,
     /// Whole things; without a suffix a figure is exact.
     Count,
-    /// Whole things in a column so narrow that the K behind a thousand may be cut off.
+    /// Whole things in a narrow column, which may cut off the K after thousands.
     NarrowCount,
     /// A number that was rounded.
     Number,
-    /// A number that was rounded to one decimal more before: 0.3465 prints as 0.35, and that as
-    /// 0.4.
+    /// A number that was first rounded to one decimal more: 0.3465 to 0.35, and that to 0.4.
     TwiceRounded,
     /// Bytes; suffixes are multiples of 1024.
     Bytes,
@@ -44,12 +43,12 @@ pub enum Quantity {
     Percent,
 }
 
-/// The unit that a column's figures are printed in.
+/// The unit of a column's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FigureUnit {
     /// The quantity; values are in its base unit.
     pub quantity: Quantity,
-    /// The base units of a figure that has no unit of its own.
+    /// Base units of a figure without a unit of its own.
     pub scale: f64,
 }
 
@@ -91,7 +90,7 @@ impl FigureUnit {
         FigureUnit { quantity, scale }
     }
 
-    /// Returns the base unit as it is printed; empty for a plain number.
+    /// Returns the printed name of the base unit; empty for a plain number.
     #[must_use]
     pub const fn base(self) -> &'static str {
         match self.quantity {
@@ -109,33 +108,32 @@ impl FigureUnit {
     }
 }
 
-/// The kind of a figure that is not there.
+/// The reason why a figure is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Absence {
-    /// Nothing is printed in its place.
+    /// The report leaves it blank.
     Blank,
-    /// The report says that it does not apply: `N/A`.
+    /// The report says `N/A`: the figure does not apply.
     NotApplicable,
-    /// It was wider than its column: `####`.
+    /// The figure was wider than its column: `####`.
     Overflow,
-    /// The file ends in it.
+    /// The file ends within the figure.
     CutOff,
-    /// It is no number that is known.
+    /// The text is no known form of a number.
     Unreadable,
 }
 
-/// A figure as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
-    /// Words, where no figure is expected.
+    /// Words, in a column without figures.
     Words,
     /// A value in the base unit, within an interval.
     Value {
         /// The value as printed, in the base unit.
         value: f64,
-        /// The values that print so.
+        /// The values with the printed text.
         range: ValueRange,
     },
     /// No value, with the reason of its absence.
@@ -143,7 +141,7 @@ pub enum Reading {
 }
 
 impl Reading {
-    /// Returns the values that print so; none where there is no value.
+    /// Returns the values with the printed text; `None` without a value.
     #[must_use]
     pub fn range(self) -> Option<ValueRange> {
         match self {
@@ -162,7 +160,7 @@ impl Reading {
     }
 }
 
-/// Returns what a printed text says in a unit.
+/// Parses a printed text in a unit.
 #[must_use]
 pub fn read(raw: &str, unit: FigureUnit) -> Reading {
     let text = raw.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{a0}');
@@ -198,10 +196,10 @@ pub fn is_number(text: &str) -> bool {
         && printed(text, FigureUnit::new(Quantity::Number, 1.0)).is_some()
 }
 
-/// A number with what may stand around it: `<0.01(2247)`, `60.9K`, `3.82ms`, `1.3497E+07`.
+/// Parses a number with its affixes: `<0.01(2247)`, `60.9K`, `3.82ms`, `1.3497E+07`.
 fn printed(text: &str, unit: FigureUnit) -> Option<Reading> {
     let (text, is_bound) = text.strip_prefix('<').map_or((text, false), |rest| (rest, true));
-    // A count in brackets behind a share says of how many waits it is.
+    // The count in brackets after a share is its number of waits.
     let text = match text.split_once('(') {
         Some((share, count)) if count.ends_with(')') && !share.is_empty() => share,
         Some(_) => return None,
@@ -236,7 +234,7 @@ fn printed(text: &str, unit: FigureUnit) -> Option<Reading> {
     })
 }
 
-/// The exponent of `E+07` at the start of a text, and the text behind it.
+/// Returns the exponent of `E+07` at the start of a text, and the text after it.
 fn exponent(rest: &str) -> Option<(i32, &str)> {
     let Some(behind) = rest.strip_prefix(['E', 'e']) else { return Some((0, rest)) };
     let signed = behind.strip_prefix(['+', '-']).unwrap_or(behind);
@@ -246,8 +244,8 @@ fn exponent(rest: &str) -> Option<(i32, &str)> {
     (exponent.abs() <= 300).then_some((exponent, &behind[at..]))
 }
 
-/// Digits without the commas between thousands, and how many stand behind the point. A single
-/// comma without a point is a decimal comma in a column of percentages, and nowhere else.
+/// Returns the digits without commas between thousands, and the number after the point. A single
+/// comma without a point is a decimal comma only in a column of percentages.
 fn plain_digits(digits: &str, unit: FigureUnit) -> Option<(String, i32)> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let groups: Vec<&str> = whole.split(',').collect();
@@ -266,11 +264,11 @@ fn plain_digits(digits: &str, unit: FigureUnit) -> Option<(String, i32)> {
     }
 }
 
-/// The base units that a suffix stands for; those of the column where there is none.
+/// Returns the base units of a suffix; without a suffix those of the column.
 fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
     let is_bytes = matches!(unit.quantity, Quantity::Bytes | Quantity::BytesPerSecond);
     let multiple = |power: i32| Some(if is_bytes { 1024f64 } else { 1000.0 }.powi(power));
-    // Of a time in thousands the column says the unit.
+    // For a time in thousands (`2.1K`) the column gives the unit.
     let scaled = |power: i32| multiple(power).map(|many| if is_bytes { many } else { many * unit.scale });
     match (rest, unit.quantity) {
         ("", _) => Some(unit.scale),

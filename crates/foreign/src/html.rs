@@ -1,13 +1,13 @@
-//! Tables of a page of HTML.
+//! Reads the tables of an HTML page.
 //!
-//! The tokenizer is html5gum, which follows the standard: a browser saves tags in upper case,
-//! attributes without quotes, and a raw `>` within quotes, over all of which a pattern stumbles.
-//! It has no dependencies, no `unsafe`, and is built in seconds. Rejected: `scraper`, which
-//! builds a tree of the whole page; `tl`, which has had no release for years.
+//! The tokenizer is html5gum, which follows the standard. Browsers save tags in upper case,
+//! attributes without quotes, and a raw `>` within quotes, so regular expressions fail. html5gum
+//! has no dependencies and no `unsafe`, and builds in seconds. Rejected: `scraper`, which builds a
+//! tree of the whole page; `tl`, which has had no release for years.
 //!
-//! A table belongs to the heading (`h1` to `h4`) before it, and to the text that stands between
-//! the last element and it. Headings of columns may have two lines, the upper ones over several
-//! columns. Scripts and styles are skipped, nothing is executed, and nothing is fetched.
+//! A table belongs to the last heading (`h1` to `h4`) and to the text right above it. Headings of
+//! columns may have two lines, with spanners in the upper one. Scripts and styles are skipped;
+//! nothing is executed or fetched.
 
 use crate::sheet::{COLUMNS_MOST, Printed, Remark};
 use crate::source::SourcePart;
@@ -15,16 +15,16 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use std::convert::Infallible;
 
-/// A table as it stands in a page.
+/// A table of a page.
 #[derive(Debug, Default)]
 pub struct PageTable {
     /// The line of its start.
     pub line: u32,
-    /// The nearest heading that stands above it.
+    /// The nearest heading above it.
     pub heading: Printed,
-    /// The text between the last element and it, as `Load Profile`.
+    /// The text right above it, such as `Load Profile`.
     pub before: String,
-    /// The text of its attribute `summary`.
+    /// The value of its attribute `summary`.
     pub summary: String,
     /// The remarks of a list above it.
     pub notes: Vec<Remark>,
@@ -52,7 +52,7 @@ pub fn tables(part: &SourcePart<'_>) -> Vec<PageTable> {
     page.tables
 }
 
-/// A cell of a row that is read.
+/// A cell of the current row.
 #[derive(Debug, Default)]
 struct Raw {
     text: String,
@@ -74,7 +74,7 @@ struct Page {
     cell: Option<Raw>,
     tag: String,
     attribute: String,
-    /// The text of a heading or a remark goes there.
+    /// The element that receives text.
     inside: Inside,
 }
 
@@ -84,11 +84,11 @@ enum Inside {
     Nothing,
     Heading,
     Remark,
-    /// Text that is skipped: a script, a style, a title.
+    /// Skipped text: a script, a style, a title.
     Hidden,
 }
 
-/// A text with single blanks between its words.
+/// Returns a text with single blanks between its words.
 fn spaced(text: &str) -> String {
     text.split(|letter: char| letter.is_whitespace() || letter == '\u{a0}')
         .filter(|word| !word.is_empty())

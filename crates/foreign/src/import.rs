@@ -1,4 +1,4 @@
-//! A report as the record of a run, with the imported figures kept next to it.
+//! Turns a report into the record of a run, and keeps the imported figures next to it.
 
 use crate::awr::signals;
 use crate::reader::{self, Reader};
@@ -13,9 +13,9 @@ use plumb_record::{
 use plumb_units::{ValueRange, path_text};
 use serde::Serialize;
 
-/// Rows of a table whose figures are kept in a record at most.
+/// Rows of a table whose figures are kept in a record, at most.
 const ROWS_MOST: usize = 1000;
-/// Checks that did not hold and are kept in a record at most; their tallies count all.
+/// Most failed checks kept in a record; the tallies count all.
 const CHECKS_MOST: usize = 500;
 
 /// A report with its record.
@@ -23,17 +23,14 @@ const CHECKS_MOST: usize = 500;
 pub struct Import {
     /// The report with all of its tables.
     pub report: Report,
-    /// The origin, and what its own arithmetic says.
+    /// The origin, and the checks of its arithmetic.
     pub imported: Imported,
-    /// The record; none of a report that does not say how long its interval was, because a
-    /// run without an interval has no rates.
+    /// The record; `None` if the report does not state the length of its interval, because a run
+    /// without it has no rates.
     pub record: Option<Record>,
 }
 
-/// Imports all reports of a file.
-///
-/// # Errors
-/// When the file has none, or more than is kept.
+/// Imports all reports of a file. Fails if the file has none, or more than is kept.
 pub fn import(source: &Source, readers: &[Reader], plumb_version: &str) -> Result<Vec<Import>, ForeignError> {
     let reports = reader::reports(source, readers)?;
     Ok(reports.into_iter().map(|(reader, report)| of(source, reader, report, plumb_version)).collect())
@@ -80,7 +77,7 @@ fn section(sheet: &Sheet) -> ImportedSection {
     }
 }
 
-/// The figures under keys: those that records and checks use.
+/// Returns the figures with keys, which records and checks use.
 fn figures(report: &Report) -> Vec<ImportedFigure> {
     let mut figures = Vec::new();
     for sheet in report.sheets.iter().filter(|sheet| !sheet.section.is_empty()) {
@@ -94,7 +91,7 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
     figures
 }
 
-/// The head of a record; none without an interval.
+/// Returns the head of a record; `None` without an interval.
 fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option<Header> {
     let ns = |cell: &Option<Cell>| value(cell.as_ref()).map(nanoseconds);
     Some(Header {
@@ -123,20 +120,20 @@ fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option
     })
 }
 
-/// Seconds as whole nanoseconds; a negative time is none.
+/// Converts seconds to whole nanoseconds; `None` for a negative time.
 #[must_use]
 pub fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round().clamp(0.0, u64::MAX as f64) as u64
 }
 
-/// A count or a number of bytes as a record has it.
+/// Rounds a count or a number of bytes to the integer of a record.
 #[must_use]
 pub fn whole(value: f64) -> u64 {
     value.round().clamp(0.0, u64::MAX as f64) as u64
 }
 
-/// The best estimate of a figure that is known in two ways: the middle of the values that both
-/// allow, otherwise that of the narrower interval.
+/// Returns the best estimate of a figure known in two ways: the middle of the values that both
+/// allow, otherwise the middle of the narrower interval.
 #[must_use]
 pub fn best(one: Option<ValueRange>, two: Option<ValueRange>) -> Option<f64> {
     let width = |range: &ValueRange| range.high - range.low;

@@ -1,4 +1,4 @@
-//! Reports that other programs wrote: AWR, Statspack and what people paste of them.
+//! Imports reports of other programs: AWR and Statspack, whole or as pasted tables.
 //!
 //! ```text
 //! source   bytes of a file that is hostile ──> text with numbered lines
@@ -14,10 +14,10 @@
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
 //! record. The modules above it know no kind.
 //!
-//! Why intervals: a report prints 4.2 ms and 59.997 s of 14,285 waits. Whether these contradict
-//! each other is decided by what they were rounded to, and by no tolerance.
+//! Comparisons use intervals: a report prints 4.2 ms and 59.997 s for 14,285 waits. Only the
+//! rounding of the texts decides whether these contradict each other. Rejected: a tolerance.
 //!
-//! Nothing of a report is executed, no file is written, and nothing here knows the engine.
+//! The crate executes nothing of a report, writes no file, and does not depend on the engine.
 
 pub mod awr;
 pub mod check;
@@ -41,6 +41,6 @@ pub use reader::{Begins, Reader};
 pub use report::Report;
 pub use source::{ForeignError, Source};
 
-/// The readers in the order in which they are asked.
+/// The readers, in the order in which they are tried.
 pub const READERS: &[Reader] =
     &reader::joined::<20>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);

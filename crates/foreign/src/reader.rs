@@ -1,16 +1,15 @@
-//! The readers, and how the parts of a file find theirs.
+//! Splits a file into reports and chooses the reader of each.
 //!
 //! ```text
 //! file ──[begins: which line begins which kind]──> parts ──[read]──> reports ──[check]──> imports
 //! ```
 //!
-//! A kind of report is recognised by its content, never by a file's name. A file may have several
-//! reports, because people put them together: each line that begins a report begins a part, which
-//! lasts to the next such line. A file of HTML is cut at `<html` alone. Lines before the first
-//! report are a terminal's noise and are left out. A file without any such line goes to the
-//! readers of fragments.
+//! A report is recognised by its content, never by the file's name. A file may have several
+//! reports: each line that begins a report begins a part, which ends before the next such line.
+//! HTML is cut only at `<html`. Lines before the first report are ignored. A file without any such
+//! line goes to the readers of fragments.
 //!
-//! Memory is bounded by that of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
+//! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::report::Report;
 use crate::sheet::Sheet;
@@ -18,7 +17,7 @@ use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, Record};
 use std::ops::Range;
 
-/// Cells of all tables of a file at most.
+/// Most cells in all tables of a file.
 pub const CELLS_MOST: usize = 4_000_000;
 
 /// A reader of one kind of report.
@@ -26,15 +25,15 @@ pub const CELLS_MOST: usize = 4_000_000;
 pub struct Reader {
     /// The kind, such as `AWR report`.
     pub kind: &'static str,
-    /// The text that this kind is recognised by.
+    /// Recognises the start of a report.
     pub begins: Begins,
-    /// Reads a part that it begins. It never fails: lines that it does not understand are listed.
+    /// Reads a part. It never fails: lines that are not understood are listed.
     pub read: fn(&SourcePart<'_>) -> Report,
     /// Checks the report by its own arithmetic.
     pub check: fn(&Report) -> Vec<Consistency>,
-    /// Returns the figures that follow from printed ones and that a reader asks for first.
+    /// Returns the derived figures that readers ask for first.
     pub derive: fn(&Report) -> Vec<ImportedFigure>,
-    /// Fills in what a record has besides its head.
+    /// Fills a record with everything except its head.
     pub fill: fn(&Report, &mut Record),
 }
 
@@ -55,30 +54,28 @@ pub const fn joined<const COUNT: usize>(families: &[&[Reader]]) -> [Reader; COUN
     all
 }
 
-/// The text that a kind of report is recognised by.
+/// Test that recognises a kind of report.
 #[derive(Debug, Clone, Copy)]
 pub enum Begins {
     /// By a line of text.
     Line(fn(&str) -> bool),
     /// By the first [`HEAD_BYTES`] of a page of HTML, in lower case.
     Page(fn(&str) -> bool),
-    /// By a line within a file that no other reader has a report of: a table without a head.
+    /// By a line of a file without other reports: a table without a head.
     Fragment(fn(&str) -> bool),
     /// By the whole of a page of HTML, in lower case, whose head no other reader knows.
     Script(fn(&str) -> bool),
     /// By all lines at once: the ranges of lines, counted from 0, that each are a report.
     Ranges(fn(&SourcePart<'_>) -> Vec<Range<usize>>),
-    /// As [`Begins::Fragment`], by all lines at once: those that begin a report, counted from 0.
+    /// As [`Begins::Fragment`], for all lines at once: returns those that begin a report, from 0.
     Fragments(fn(&SourcePart<'_>) -> Vec<usize>),
 }
 
-/// Bytes of a page that its reader is chosen by.
+/// Bytes of a page that decide its reader.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads all reports of a file, each with its reader.
-///
-/// # Errors
-/// When no part of the file is a report, or its tables have more than [`CELLS_MOST`] cells.
+/// Reads all reports of a file, each with its reader. Fails if no part of the file is a report, or
+/// its tables have more than [`CELLS_MOST`] cells.
 pub fn reports<'r>(
     source: &Source,
     readers: &'r [Reader],
@@ -110,7 +107,7 @@ pub fn reports<'r>(
         report.checks = (reader.check)(&report);
         found.push((reader, report));
     }
-    // A line may begin a report that then has nothing.
+    // A line may look like the start of a report that has no content.
     found.retain(|(_, report): &(&Reader, Report)| !report.sheets.is_empty() || !report.facts.is_empty());
     match found.is_empty() {
         true => Err(ForeignError::Unknown { path: source.path.clone(), lines: source.len() }),
@@ -118,7 +115,7 @@ pub fn reports<'r>(
     }
 }
 
-/// The parts of a file that are reports, with their readers, in the order of their lines.
+/// Returns the parts of a file that are reports, with their readers, in the order of their lines.
 fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
     let whole = source.part(0, source.len());
     let is_html = contains_tag(head(whole.text));
@@ -162,10 +159,10 @@ fn ranges<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<(Range<usize
     found
 }
 
-/// A line that begins a part, counted from 0, and the reader that knows it.
+/// A line that begins a part, counted from 0, and its reader.
 type Begin<'r> = (usize, Option<&'r Reader>);
 
-/// The lines of text that begin a report, counted from 0.
+/// Returns the lines of text that begin a report, counted from 0.
 fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Begin<'r>> {
     let begun = |line: &str| {
         readers.iter().find(|reader| match reader.begins {
@@ -177,7 +174,7 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
     let mut found: Vec<(usize, &Reader)> = Vec::new();
     for (at, (_, line)) in whole.lines().enumerate() {
         match begun(line) {
-            // All fragments of a file are one report.
+            // All fragments of a file form one report.
             Some(reader) if fragments && found.iter().any(|(_, known)| std::ptr::eq(*known, reader)) => {}
             Some(reader) => found.push((at, reader)),
             None => {}
@@ -192,7 +189,7 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
     found.into_iter().map(|(line, reader)| (line, Some(reader))).collect()
 }
 
-/// The lines that begin a page of HTML.
+/// Returns the lines that begin a page of HTML.
 fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
     let lower = whole.text.to_ascii_lowercase();
     let mut begins: Vec<usize> = lower.match_indices("<html").map(|(at, _)| at).collect();
@@ -221,13 +218,13 @@ fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
     found
 }
 
-/// True if a text has a tag of a page with tables. Reports as text have no tags.
+/// True if a text has a tag of tables in HTML, which reports in text never have.
 fn contains_tag(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["<html", "<table", "<body", "<td"].iter().any(|tag| text.contains(tag))
 }
 
-/// The first [`HEAD_BYTES`] of a text.
+/// Returns the first [`HEAD_BYTES`] of a text.
 fn head(text: &str) -> &str {
     let mut end = HEAD_BYTES.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,11 +1,10 @@
-//! An imported report: facts of its head, tables, and what was not understood.
+//! An imported report: facts of its head, tables, and lines that were not understood.
 
 use crate::figure::Reading;
 use crate::sheet::{Cell, Remark, Sheet};
 use plumb_record::{Consistency, ImportedFact};
 use serde::Serialize;
 
-/// A report as it was read.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// The kind of report, such as `AWR report`.
@@ -14,7 +13,7 @@ pub struct Report {
     pub line: u32,
     /// The facts of its head in the order of the report.
     pub facts: Vec<ImportedFact>,
-    /// The run that it is of.
+    /// The run that it describes.
     #[serde(skip)]
     pub run: ImportedRun,
     /// The tables that were read.
@@ -29,7 +28,7 @@ pub struct Report {
     pub checks: Vec<Consistency>,
 }
 
-/// The run that a report is of, as far as its head says. Nothing is made up.
+/// The run described by the head of a report. A fact that the head lacks stays empty.
 #[derive(Debug, Clone, Default)]
 pub struct ImportedRun {
     /// The first line of a report, such as `AWR REPORT  Database: ORCL`.
@@ -83,7 +82,7 @@ impl Report {
     }
 }
 
-/// The value of a cell in the base unit of its column.
+/// Returns the value of a cell in the base unit of its column.
 #[must_use]
 pub fn value(cell: Option<&Cell>) -> Option<f64> {
     cell.and_then(|cell| Reading::value(cell.reading))

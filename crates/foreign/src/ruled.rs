@@ -1,4 +1,4 @@
-//! Tables of text whose columns stand under a ruler of hyphens.
+//! Reads tables of text whose columns are marked by a ruler of hyphens.
 //!
 //! ```text
 //! Heading                           DB/Inst: X/y  Snaps: 1-2     or a line underlined by tildes
@@ -11,24 +11,24 @@
 //!           -------------------------------------------         the end
 //! ```
 //!
-//! Edges come from the ruler and never from blanks, because cells may be blank. A record may have
-//! several lines, each under a ruler of its own: the rulers then stand one below the other, with
-//! their headings between them. A ruler that is indented has a column of names before it, without
-//! a heading. A ruler that begins with tildes has the section's heading above them.
+//! The edges of columns come from the ruler, never from blanks, because cells may be blank. A
+//! record may have several lines, each with a ruler of its own; the rulers follow each other, with
+//! their headings between them. An indented ruler has a column of names before it, without a
+//! heading. A ruler that begins with tildes has the section's heading above them.
 //!
-//! A table goes on behind a page break, where its heading, its remarks and its ruler are repeated.
-//! Each line is looked at a bounded number of times: the work is linear in the text.
+//! A table continues after a page break, which repeats its heading, remarks and ruler. Each line is
+//! read a bounded number of times, so the work is linear in the text.
 
 use crate::figure::is_number;
 use crate::sheet::{COLUMNS_MOST, Printed, Remark};
 use std::ops::Range;
 
-/// A table as it stands in a text.
+/// A table of a text.
 #[derive(Debug, Default)]
 pub struct Ruled {
-    /// The heading; empty where there is none.
+    /// The heading; empty if there is none.
     pub heading: Printed,
-    /// The remarks that stand above it.
+    /// The remarks above the table.
     pub notes: Vec<Remark>,
     /// The headings of the columns.
     pub names: Vec<String>,
@@ -41,36 +41,35 @@ pub struct Ruled {
 pub struct Tables {
     /// The tables in their order.
     pub tables: Vec<Ruled>,
-    /// Headings of sections that say that they have no data.
+    /// Headings of sections without data.
     pub empty: Vec<Remark>,
-    /// Lines in a table that fit its columns nowhere.
+    /// Lines in a table that do not fit its columns.
     pub unread: Vec<Remark>,
-    /// Lines that stand outside of all tables.
     pub prose: Vec<Remark>,
 }
 
-/// Lines of headings above a ruler at most.
+/// Most lines of headings above a ruler.
 const HEADING_LINES_MOST: usize = 5;
-/// Letters that are kept of a line that is not understood.
+/// Most letters kept of a line that is not understood.
 const SHOWN_MOST: usize = 200;
-/// Bytes of a line of a table at most: the widest report has lines of 320 letters.
+/// Most bytes of a table's line. The widest report has lines of 320 letters.
 const LINE_MOST: usize = 8192;
-/// The marks of a section's heading.
+/// Texts that mark a section's heading.
 const TAGS: [&str; 2] = ["DB/Inst:", " for DB:"];
 
-/// The kind of a line, as far as it is known by itself.
+/// The kind of a line, judged without its neighbours.
 #[derive(Debug, Clone, PartialEq)]
 enum Line {
     Blank,
     Ruler(Vec<Range<usize>>),
-    /// Tildes, and what stands behind them.
+    /// Tildes, and the text after them.
     Underline,
     Heading,
     Note,
     Text,
 }
 
-/// The letters of a line from one column to before another one, without blanks around them.
+/// Returns the text of a line in a range of columns, without blanks around it.
 fn cut<'a>(line: &'a str, columns: &Range<usize>) -> &'a str {
     if line.is_ascii() {
         return line.get(columns.start..columns.end.min(line.len())).unwrap_or("").trim();
@@ -79,7 +78,7 @@ fn cut<'a>(line: &'a str, columns: &Range<usize>) -> &'a str {
     line[at(columns.start)..at(columns.end)].trim()
 }
 
-/// The runs of letters that are no blank, with their columns.
+/// Returns the words of a line, with their columns.
 fn words(line: &str) -> Vec<(Range<usize>, &str)> {
     let mut words = Vec::new();
     let (mut begin, mut begin_at) = (0, 0);
@@ -114,24 +113,24 @@ fn kind(line: &str) -> Line {
             return Line::Ruler(words.into_iter().map(|(columns, _)| columns).collect());
         }
         if text.starts_with("~~") {
-            // Several groups of tildes stand over a sum of columns.
+            // Several groups of tildes are the ruler above a sum.
             return if is_rule && words.len() > 1 { Line::Blank } else { Line::Underline };
         }
     }
     if TAGS.iter().any(|tag| line.contains(tag)) { Line::Heading } else { Line::Text }
 }
 
-/// The strictness with which a line must fit the columns of a table.
+/// The rule by which a line must fit the columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fit {
-    /// Nothing may stand between columns.
+    /// No text may lie between columns.
     Columns,
-    /// Figures may be wider than their columns.
+    /// A figure may be wider than its column.
     Words,
 }
 
-/// True if a ruler stands over the sum of a table: its groups are some of the table's, without that
-/// of names.
+/// True if a ruler is the one above a table's sum: its groups are a subset of the table's,
+/// without the column of names.
 fn is_sum(above: &Line, groups: &[Range<usize>]) -> bool {
     matches!(above, Line::Ruler(above) if groups.iter().all(|group| above.contains(group)) && groups.first() != above.first())
 }
@@ -141,9 +140,9 @@ struct Layout {
     /// Columns of each line of a record.
     lines: Vec<Vec<Range<usize>>>,
     names: Vec<String>,
-    /// The table's heading stands above tildes, and it ends with the first blank line.
+    /// True if the heading is above tildes; the table then ends with the first blank line.
     is_short: bool,
-    /// A line of the last column has the name of a statement; other lines are its text.
+    /// True if the last column has statements: a name in one line, then lines of text.
     has_text: bool,
 }
 
@@ -175,21 +174,20 @@ struct Walk<'a> {
     open: Option<Open>,
     heading: Printed,
     notes: Vec<Remark>,
-    /// The heading stands above tildes, or there is none.
+    /// True if the heading is above tildes, or missing.
     is_short: bool,
 }
 
-/// A table that is being read.
 struct Open {
     layout: Layout,
     table: Ruled,
-    /// The lines of a record that have been read.
+    /// The lines read of the current record.
     record: Vec<Vec<Printed>>,
     record_line: u32,
 }
 
 impl Walk<'_> {
-    /// Reads a line, or the rulers that begin there; returns the next one.
+    /// Reads a line, or the rulers that begin there; returns the next line.
     fn step(&mut self, at: usize) -> usize {
         let (number, line) = self.lines[at];
         match &self.kinds[at] {
@@ -203,7 +201,7 @@ impl Walk<'_> {
                 let end = TAGS.iter().filter_map(|tag| line.find(tag)).min().unwrap_or(line.len());
                 let raw = line[..end].trim().to_string();
                 self.begin(Printed { raw, line: number }, false);
-                // Of two periods their lengths stand there.
+                // Reports of two periods print their lengths here.
                 if line.contains("time:") {
                     self.notes.push(Remark { line: number, text: line[end..].to_string() });
                 }
@@ -239,7 +237,7 @@ impl Walk<'_> {
         self.notes.clear();
     }
 
-    /// A ruler of one group that is indented ends a table, unless headings go on below it.
+    /// True if an indented ruler of one group ends a table: no headings follow it.
     fn is_end(&self, at: usize, groups: &[Range<usize>]) -> bool {
         let [group] = groups else { return false };
         let is_last = !matches!(self.kinds.get(at + 1), Some(Line::Text));
@@ -248,7 +246,7 @@ impl Walk<'_> {
             && (is_last || matches!((group.start, group.len()), (10, 61) | (26, 54)))
     }
 
-    /// The next ruler below, within the lines that headings may have.
+    /// Returns the next ruler within [`HEADING_LINES_MOST`] lines.
     fn next_ruler(&self, at: usize) -> Option<(usize, &Vec<Range<usize>>)> {
         let end = (at + 2 + HEADING_LINES_MOST).min(self.lines.len());
         for below in at + 1..end {
@@ -266,7 +264,7 @@ impl Walk<'_> {
         None
     }
 
-    /// The lines of headings above a ruler: those that touch it, and the words behind tildes.
+    /// Returns the lines of headings above a ruler: adjacent lines, and the words after tildes.
     fn headings_above(&self, at: usize, first: usize) -> Vec<String> {
         let mut headings = Vec::new();
         for above in (first..at).rev().take(HEADING_LINES_MOST) {
@@ -346,7 +344,7 @@ impl Walk<'_> {
     fn text(&mut self, at: usize, number: u32, line: &str) {
         let is_heading = self.is_heading(at);
         if is_heading {
-            // Headings of the next table touch the rows of a short one only.
+            // A heading ends a table only after a blank line, unless the table is short.
             if self
                 .open
                 .as_ref()
@@ -363,7 +361,7 @@ impl Walk<'_> {
             self.tables.empty.push(Remark { line: self.heading.line, text: self.heading.raw.clone() });
             return;
         }
-        // Behind a blank line a table of a page goes on with what fits, or it has ended before.
+        // After a blank line a table continues only if the line fits its columns.
         let is_behind_blank = self.kinds[at - usize::from(at > 0)] == Line::Blank;
         let fit = if is_behind_blank { Fit::Columns } else { Fit::Words };
         match self.open.as_mut().map(|open| open.read(number, line, fit)) {
@@ -380,8 +378,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A line outside of tables: pairs of a name and a value under a heading, the rest of a remark,
-    /// or prose.
+    /// Reads a line outside tables: pairs of a name and a value under a heading, the rest
+    /// of a remark, or prose.
     fn outside(&mut self, at: usize, number: u32, line: &str) {
         let is_of_note = at > 0 && self.kinds[at - 1] == Line::Note && line.starts_with("   ");
         if is_of_note {
@@ -429,7 +427,7 @@ impl Walk<'_> {
 }
 
 impl Open {
-    /// Reads a line of a row; false if it fits nowhere.
+    /// Reads a line of a row; false if it does not fit.
     fn read(&mut self, number: u32, line: &str, fit: Fit) -> bool {
         if line.len() > LINE_MOST {
             return false;
@@ -458,7 +456,7 @@ impl Open {
                 None => false,
             };
         }
-        // A long value goes on below itself.
+        // A long value continues in the next line.
         if cells[0].raw.is_empty()
             && cells.iter().all(|cell| cell.raw.is_empty() || !is_number(&cell.raw))
             && let Some((_, last)) = self.table.rows.last_mut()
@@ -476,7 +474,7 @@ impl Open {
         true
     }
 
-    /// Reads a line of a record that has several.
+    /// Reads one of several lines of a record.
     fn read_of_record(&mut self, number: u32, line: &str) -> bool {
         let expected = self.record.len().clamp(1, self.layout.lines.len() - 1);
         let columns = &self.layout.lines[expected];
@@ -502,7 +500,7 @@ impl Open {
         }
         let names = cells_of(&self.layout.lines[0]);
         match self.record.as_mut_slice() {
-            // A long name goes on in the next line.
+            // A long name continues in the next line.
             [only] if names.iter().filter(|name| !name.raw.is_empty()).count() == 1 && only.len() > 1 => {
                 for (name, more) in only.iter_mut().zip(names) {
                     name.raw.push_str(&more.raw);
@@ -539,8 +537,8 @@ impl Layout {
         spans: Option<(Vec<Range<usize>>, Vec<String>)>,
         is_short: bool,
     ) -> Layout {
-        // A ruler that is indented has names before it: wide enough in the same line, otherwise in
-        // a line of their own.
+        // An indented ruler has names before it: in the same line if they fit, otherwise in a line
+        // of their own.
         if let [(groups, _)] = stack.as_mut_slice()
             && let Some(first) = groups.first().map(|first| first.start)
         {
@@ -574,12 +572,12 @@ impl Layout {
     }
 }
 
-/// True for the id of a statement, or its hash value.
+/// True if a text is the id of a statement, or its hash value.
 fn is_statement(text: &str) -> bool {
     (8..=13).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The first column reaches to the second one: names are longer than the tildes above them.
+/// Extends the first column to the second one, because names may be longer than the tildes.
 fn with_wide_names(mut groups: Vec<Range<usize>>) -> Vec<Range<usize>> {
     if let [names, next, ..] = groups.as_mut_slice() {
         names.end = next.start;
@@ -587,7 +585,7 @@ fn with_wide_names(mut groups: Vec<Range<usize>>) -> Vec<Range<usize>> {
     groups
 }
 
-/// True if each group of a ruler stands over columns of the one below it, edge on edge.
+/// True if each group of a ruler spans columns of the one below it, with equal edges.
 fn are_spans(above: &[Range<usize>], below: &[Range<usize>]) -> bool {
     above.iter().all(|span| {
         let has = |edge: fn(&Range<usize>) -> usize, at: usize| below.iter().any(|group| edge(group) == at);
@@ -596,7 +594,8 @@ fn are_spans(above: &[Range<usize>], below: &[Range<usize>]) -> bool {
     })
 }
 
-/// The headings of columns: each word goes to the column that it overlaps most, or is nearest to.
+/// Returns the headings of columns: each word goes to the column that it overlaps
+/// most, or the nearest one.
 fn named(groups: &[Range<usize>], headings: &[String]) -> Vec<String> {
     let mut names = vec![String::new(); groups.len()];
     for heading in headings {
@@ -616,7 +615,7 @@ fn named(groups: &[Range<usize>], headings: &[String]) -> Vec<String> {
     names
 }
 
-/// True if nothing of a line stands between columns. Behind the last one anything may.
+/// True if no text of a line lies between columns. Text after the last column is allowed.
 fn fits(line: &str, columns: &[Range<usize>]) -> bool {
     let mut edges = columns.iter();
     let mut current = edges.next();
@@ -633,8 +632,8 @@ fn fits(line: &str, columns: &[Range<usize>]) -> bool {
     true
 }
 
-/// The cells of a line whose figures are wider than their columns: each word goes to the column
-/// that it ends in or before. None where two figures would share a column.
+/// Returns the cells of a line whose figures are wider than their columns: each word goes to the
+/// column in or before which it ends. `None` if two figures would share a column.
 fn by_words(number: u32, line: &str, columns: &[Range<usize>]) -> Option<Vec<Printed>> {
     let words = words(line);
     if words.iter().filter(|(_, word)| is_number(word)).count() < 2 {
@@ -657,7 +656,7 @@ fn by_words(number: u32, line: &str, columns: &[Range<usize>]) -> Option<Vec<Pri
     Some(cells)
 }
 
-/// The pairs of a line such as `Redo NoWait %:  100.00    Latch Hit %:  99.9`, each as a row.
+/// Returns the pairs of a line such as `Redo NoWait %:  100.00    Latch Hit %:  99.9` as rows.
 fn pairs(number: u32, line: &str) -> Vec<(u32, Vec<Printed>)> {
     let mut pairs = Vec::new();
     let mut rest = line;

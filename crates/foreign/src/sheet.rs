@@ -1,15 +1,15 @@
 //! A table of an imported report: columns with names and units, rows of cells with their lines.
 //!
-//! A reader gives headings and texts as they are printed. [`Sheet::new`] looks the section and
-//! its columns up in a [`Section`], a row of a reader's table of data, so that the same figure
-//! has the same key in every version and form of a report. A section that no row describes is
-//! read all the same: its columns have the unit that their headings say, and no key.
+//! A reader passes printed headings and texts. [`Sheet::new`] looks up the section and its columns
+//! in a [`Section`], a row of a reader's table of data. So a figure has the same key in every
+//! version and form of a report. A section without such a row is read, too: its columns have the
+//! units of their headings, and no key.
 
 use crate::figure::{FigureUnit, Quantity, Reading, read};
 use plumb_units::ValueRange;
 use serde::Serialize;
 
-/// Columns of a table at most: the widest that is known has 40. It bounds the work on a line.
+/// Most columns of a table, which bounds the work on a line. The widest known table has 40.
 pub const COLUMNS_MOST: usize = 400;
 
 /// A section of a kind of report, as data.
@@ -19,9 +19,9 @@ pub struct Section {
     pub key: &'static str,
     /// The headings in all versions, each as the start of the printed one.
     pub headings: &'static [&'static str],
-    /// The first columns that it is known by where there is no heading; empty if it always has one.
+    /// The first columns, which identify a table without a heading; empty if it always has one.
     pub first: &'static [&'static str],
-    /// The columns in their order. A heading that occurs twice takes the next row that has it.
+    /// The columns in order. The second occurrence of a heading takes the next row with it.
     pub columns: &'static [Known],
 }
 
@@ -36,10 +36,9 @@ pub struct Known {
     pub headings: &'static [&'static str],
 }
 
-/// A table as it was read.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Sheet {
-    /// The key of its section; empty for one that no table describes.
+    /// The key of its section; empty for an unknown section.
     pub section: &'static str,
     /// The heading of the table, as printed.
     pub heading: String,
@@ -62,32 +61,31 @@ pub struct Remark {
     pub text: String,
 }
 
-/// A column as it was read.
 #[derive(Debug, Clone, Serialize)]
 pub struct Column {
     /// The heading as printed, its lines joined by blanks.
     pub name: String,
-    /// The key; empty for a column that no table describes.
+    /// The key; empty for an unknown column.
     pub key: &'static str,
     /// The unit of its figures.
     pub unit: FigureUnit,
 }
 
-/// A row: one cell a column.
+/// A row with one cell per column.
 #[derive(Debug, Clone, Serialize)]
 pub struct SheetRow {
     /// The cells in the order of the columns.
     pub cells: Vec<Cell>,
 }
 
-/// A printed text with its line and what it says.
+/// A printed text with its line and its figure.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
     /// The text as printed, without blanks around it.
     pub raw: String,
     /// The line of the file that has it.
     pub line: u32,
-    /// The figure that it is.
+    /// The text parsed as a figure.
     pub reading: Reading,
 }
 
@@ -100,7 +98,7 @@ pub struct Printed {
     pub line: u32,
 }
 
-/// The text that headings are compared by: lower case, without blanks, colons and line ends.
+/// Returns the text for comparisons of headings: lower case, without blanks, colons and line ends.
 #[must_use]
 pub fn plain(heading: &str) -> String {
     let kept = heading.chars().filter(|letter| !letter.is_whitespace() && !matches!(letter, ':' | '\u{a0}'));
@@ -108,8 +106,8 @@ pub fn plain(heading: &str) -> String {
 }
 
 impl Section {
-    /// True if a printed heading is one of this section's. A longer heading of another section that
-    /// begins the same must stand before it in its table.
+    /// True if a printed heading begins like one of this section's. A section with a longer heading
+    /// of the same start must come first in its table.
     #[must_use]
     pub fn is_headed(&self, heading: &str) -> bool {
         let heading = plain(heading);
@@ -125,8 +123,7 @@ impl Section {
 }
 
 impl Sheet {
-    /// Returns an empty table whose columns have keys and units, as far as a section describes
-    /// them.
+    /// Returns an empty table; columns that a section describes have keys and units.
     #[must_use]
     pub fn new(section: Option<&'static Section>, heading: Printed, names: Vec<String>) -> Sheet {
         let mut known: Vec<&Known> = section.iter().flat_map(|section| section.columns).collect();
@@ -148,13 +145,13 @@ impl Sheet {
         Sheet { section, heading: heading.raw, line: heading.line, columns, ..Sheet::default() }
     }
 
-    /// Adds a row. Cells beyond the columns are left out, missing ones are blank at `line`.
+    /// Adds a row. Cells beyond the columns are dropped; missing ones are blank at `line`.
     pub fn push(&mut self, line: u32, printed: Vec<Printed>) {
         let mut printed = printed.into_iter();
         let mut cell = |column: &Column| {
             let Printed { raw, line } = printed.next().unwrap_or(Printed { raw: String::new(), line });
             let reading = match read(&raw, column.unit) {
-                // A column that nothing describes may hold words.
+                // An unknown column may have words.
                 Reading::Absent(crate::figure::Absence::Unreadable) if column.key.is_empty() => {
                     Reading::Words
                 }
@@ -171,13 +168,13 @@ impl Sheet {
         row.cells.get(self.columns.iter().position(|column| column.key == key)?)
     }
 
-    /// Returns the text of a row under a key; empty where there is none.
+    /// Returns the text of a row under a key; empty if there is none.
     #[must_use]
     pub fn text<'a>(&self, row: &'a SheetRow, key: &str) -> &'a str {
         self.cell(row, key).map_or("", |cell| cell.raw.as_str())
     }
 
-    /// Returns the figure of a row under a key; none where it has no value.
+    /// Returns the figure of a row under a key; `None` if it has no value.
     #[must_use]
     pub fn figure(&self, row: &SheetRow, key: &str) -> Option<Figure> {
         let at = self.columns.iter().position(|column| column.key == key)?;
@@ -187,8 +184,8 @@ impl Sheet {
         Some(Figure { name, raw: cell.raw.clone(), line: cell.line, unit: column.unit.base(), value, range })
     }
 
-    /// Returns the first row whose text under a key is this one. Text is cut off in narrow columns:
-    /// a printed text of 12 letters and more may be the start of `name`.
+    /// Returns the first row with the text `name` under a key. Narrow columns cut off text, so a
+    /// printed text of 12 letters or more may be a prefix of `name`.
     #[must_use]
     pub fn row(&self, key: &str, name: &str) -> Option<&SheetRow> {
         let at = self.columns.iter().position(|column| column.key == key)?;
@@ -196,7 +193,7 @@ impl Sheet {
     }
 }
 
-/// True if a printed name is this one, or the start of it that a column had room for.
+/// True if a printed name is this one, or a prefix cut off by its column.
 #[must_use]
 pub fn is_named(printed: &str, name: &str) -> bool {
     const CUT_LEAST: usize = 12;
@@ -206,10 +203,10 @@ pub fn is_named(printed: &str, name: &str) -> bool {
             && name.get(..printed.len()).is_some_and(|start| start.eq_ignore_ascii_case(printed))
 }
 
-/// A figure with its name, its line, and the values that print so.
+/// A figure with its name, its line, and the values with the printed text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// The row and the column that it is in.
+    /// The row and the column of the figure.
     pub name: String,
     /// The text as the report prints it.
     pub raw: String,
@@ -219,14 +216,14 @@ pub struct Figure {
     pub unit: &'static str,
     /// The value as printed, in the base unit.
     pub value: f64,
-    /// The values that print so.
+    /// The values with the printed text.
     pub range: ValueRange,
 }
 
-/// The unit that a heading names; none where it names none.
+/// Returns the unit in a heading; `None` without one.
 fn said_unit(heading: &str) -> Option<FigureUnit> {
     const SAID: [(&str, FigureUnit); 17] = [
-        // A share of a time or of a rate is a share.
+        // Tested first, because `% time` is a share.
         ("%", FigureUnit::PERCENT),
         ("pct", FigureUnit::PERCENT),
         ("(ms)", FigureUnit::MS),

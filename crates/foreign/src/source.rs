@@ -1,26 +1,26 @@
-//! A file from outside as text with numbered lines.
+//! Reads a foreign file as text with numbered lines.
 //!
 //! ```text
 //! bytes ──[bound]──> bytes ──[encoding]──> text ──[line ends]──> lines, numbered from 1
 //! ```
 //!
-//! The file is hostile until proved otherwise: only a regular file is read, and at most
-//! [`BYTES_MOST`] of it. Text that is no UTF-8 is taken for Latin-1, which has a letter for every
-//! byte, so that no file is refused for its encoding. UTF-16 is recognised by its mark.
+//! The file may be hostile: only a regular file is read, and at most [`BYTES_MOST`] of it. Text
+//! that is not UTF-8 is read as Latin-1, which has a letter for every byte, so that no encoding is
+//! rejected. UTF-16 is recognised by its byte order mark.
 //!
-//! Line ends are LF, CR LF or CR alone. A form feed ends a page and stands before a heading; it
-//! becomes a blank. A NUL becomes a blank too, because tools pad their files with it.
+//! Line ends are LF, CR LF or CR. A form feed precedes a heading and becomes a blank. A NUL becomes
+//! a blank, too, because tools pad their files with it.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file at most. The largest report seen has 40 MB.
+/// Most bytes of a file. The largest report seen has 40 MB.
 pub const BYTES_MOST: u64 = 64 << 20;
 
-/// A file that cannot be imported, in one line.
+/// Reasons why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
-    /// It is missing, is no regular file, is too long, or may not be read.
+    /// The file is missing, not regular, too long, or not readable.
     #[error("{} cannot be read: {why}", path.display())]
     Read {
         /// The file that was to be imported.
@@ -28,7 +28,7 @@ pub enum ForeignError {
         /// The reason, without the file's name.
         why: String,
     },
-    /// No part of it is a report that a reader knows.
+    /// No part of the file is a known report.
     #[error(
         "{} has no report that is known: no line of {lines} begins one and no table has known columns; \
          `plumb help import` names the kinds",
@@ -40,7 +40,7 @@ pub enum ForeignError {
         /// The number of its lines.
         lines: usize,
     },
-    /// A report of it has more cells than are kept.
+    /// The tables of the file have too many cells.
     #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
     TooLarge {
         /// The file that was to be imported.
@@ -53,20 +53,18 @@ pub enum ForeignError {
 /// A file as text with numbered lines.
 #[derive(Debug)]
 pub struct Source {
-    /// The path as it was named.
+    /// The path, as given by the user.
     pub path: PathBuf,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
     text: String,
-    /// The byte of `text` at which each line begins.
+    /// Offset in `text` of the start of each line.
     starts: Vec<usize>,
 }
 
 impl Source {
-    /// Reads a file as text, whatever its encoding.
-    ///
-    /// # Errors
-    /// When it is no regular file, is longer than [`BYTES_MOST`], or cannot be read.
+    /// Reads a file as text, whatever its encoding. Fails if it is no regular file, is longer than
+    /// [`BYTES_MOST`], or cannot be read.
     pub fn read(path: &Path) -> Result<Source, ForeignError> {
         match plumb_host::regular::read_regular(path, BYTES_MOST) {
             Ok(bytes) => Ok(Source::of(path, &bytes)),
@@ -74,7 +72,7 @@ impl Source {
         }
     }
 
-    /// Returns the source that these bytes of a file are.
+    /// Decodes the bytes of a file.
     #[must_use]
     pub fn of(path: &Path, bytes: &[u8]) -> Source {
         let text = line_ends(&decoded(bytes));
@@ -96,7 +94,7 @@ impl Source {
         self.starts.is_empty()
     }
 
-    /// Returns the lines from `first` to before `end`, both counted from 0.
+    /// Returns the lines from `first` up to but without `end`, both counted from 0.
     #[must_use]
     pub fn part(&self, first: usize, end: usize) -> SourcePart<'_> {
         let at = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
@@ -121,14 +119,13 @@ impl<'a> SourcePart<'a> {
         number(self.first)
     }
 
-    /// Returns the lines without their ends and without blanks behind, each with its number in the
-    /// file.
+    /// Returns the lines without line ends and trailing blanks, each with its number in the file.
     pub fn lines(&self) -> impl Iterator<Item = (u32, &'a str)> + use<'a> {
         let first = self.first;
         self.text.lines().enumerate().map(move |(at, line)| (number(first + at), line.trim_end()))
     }
 
-    /// Returns the number in the file of the line that has this byte of `text`.
+    /// Returns the number in the file of the line at this byte of `text`.
     #[must_use]
     pub fn line_of(&self, byte: usize) -> u32 {
         let Some(begin) = self.starts.first() else { return number(self.first) };
@@ -162,7 +159,7 @@ fn utf8_or_latin1(bytes: &[u8]) -> String {
     }
 }
 
-/// The text with LF alone as the end of a line, and with blanks for form feeds and NULs.
+/// Returns the text with LF as the only line end, and blanks for form feeds and NULs.
 fn line_ends(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

@@ -121,7 +121,7 @@ pub enum DeviceError {
 /// The storage under a path, top down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceDescription {
-    // What holds the path.
+    // Place of the path
     /// The path, absolute and without links.
     pub path: PathBuf,
     /// The mount that holds it.
@@ -129,7 +129,7 @@ pub struct DeviceDescription {
     /// The room in its file system.
     pub space: Space,
 
-    // What is beneath.
+    // Layers below
     /// The layers from the file system down to the disks, one line each.
     pub stack: Vec<String>,
     /// The block device; `None` when there is none or sysfs does not show it.
@@ -137,7 +137,7 @@ pub struct DeviceDescription {
     /// Virtual machine, virtual disk, and the evidence.
     pub virtualization: Virtualization,
 
-    // How it can be reached.
+    // Access
     /// Support of direct I/O in this directory.
     pub direct_io: DirectIoSupport,
     /// Support of io_uring in this process, on a file in this directory.

@@ -26,3 +26,7 @@ pub mod readings;
 pub mod regular;
 pub mod rights;
 mod roots;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

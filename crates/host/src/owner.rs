@@ -247,7 +247,7 @@ impl Maker {
     }
 }
 
-/// Returns a process's start time: field 22 of its stat file, behind a name
+/// Returns a process's start time: field 22 of its stat file, after a name
 /// that may contain any character.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

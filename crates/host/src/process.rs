@@ -26,7 +26,10 @@ use crate::readings::{self, OpenFlags, ProcessIo};
 use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, set_child_subreaper, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, set_child_subreaper, set_parent_process_death_signal,
+    waitid,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -68,7 +71,7 @@ pub struct Ended {
 /// A running command; dropping it kills all its processes.
 #[derive(Debug)]
 pub struct Started {
-    /// The process, with the pipes that were asked for.
+    /// The process, with the pipes that were requested.
     pub child: Child,
     pid: Pid,
     begin: Nanos,
@@ -121,6 +124,26 @@ impl Drop for Started {
     fn drop(&mut self) {
         // A process that does not end now is no longer this program's to kill.
         let _ = end_all();
+    }
+}
+
+/// Makes the kernel send a signal to a command's process when the thread that starts it ends, so
+/// that a server does not outlive a killed program.
+pub fn end_with_this_thread(command: &mut Command, signal: Signal) {
+    let parent = rustix::process::getpid();
+    let request = move || {
+        set_parent_process_death_signal(Some(signal))?;
+        // The parent may have ended before the request.
+        match rustix::process::getppid() == Some(parent) {
+            true => Ok(()),
+            false => Err(io::Error::other("the parent has ended")),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing
+    // unless it fails.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(request);
     }
 }
 

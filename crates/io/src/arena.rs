@@ -281,7 +281,7 @@ impl<T: Copy> HugeVec<T> {
     #[inline]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
         assert!(elements.len() <= self.capacity - self.length, "a vector of fixed capacity is full");
-        // SAFETY: the place behind the last element is inside the mapping (asserted), and `&mut
+        // SAFETY: the place after the last element is inside the mapping (asserted), and `&mut
         // self` excludes other references into it.
         #[allow(unsafe_code)]
         unsafe {
@@ -316,7 +316,7 @@ impl<T: Copy> HugeVec<T> {
 }
 
 impl HugeVec<u8> {
-    /// Returns the bytes behind the last element, up to the capacity: zeros at first, later any
+    /// Returns the bytes after the last element, up to the capacity: zeros at first, later any
     /// bytes written before. [`grow`](HugeVec::grow) makes them elements.
     #[inline]
     #[must_use]

@@ -490,8 +490,8 @@ impl FileCounters {
         counters.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// Requests, bytes and nanoseconds of service time of the reads, by size class
-    /// ([`class_bytes`]).
+    /// Requests, bytes and nanoseconds of service time of the reads, by size class: see
+    /// [`class_bytes`] for the sizes.
     #[must_use]
     pub fn reads(&self) -> [Moves; SIZE_CLASSES] {
         self.reads.each_ref().map(MoveCounters::get)
@@ -716,7 +716,7 @@ impl File {
         }
     }
 
-    /// Issues one read system call; it may return fewer bytes than asked for.
+    /// Issues one read system call; it may return fewer bytes than requested.
     pub(crate) fn read_once(&self, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
         match &self.backing {
             Backing::Kernel(fd) => pread(fd, into, offset),

@@ -56,5 +56,9 @@ pub use file_number::path_of_number;
 pub use method::{Channel, Completion, Failed, Method, MethodKind, Operation, Request, carry};
 pub use ring_probe::describe_device;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ pub struct Faults {
     pub fail_sync: Option<u64>,
     /// The n-th sync from now, counted from 1, and all later ones fail with EIO.
     pub fail_syncs: Option<u64>,
-    /// Every n-th transfer moves only half of what was asked for, in units of 512 bytes.
+    /// Every n-th transfer moves only half of what was requested, in units of 512 bytes.
     pub short_every: Option<u64>,
     /// Every n-th call is interrupted (EINTR) before it moves a byte.
     pub interrupt_every: Option<u64>,

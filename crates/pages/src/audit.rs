@@ -1,4 +1,4 @@
-//! The page of an audit: a line a claim, then each claim with all its reasons, the worst first.
+//! The page of an audit: a line for each claim, then each claim with its reasons, the worst first.
 
 use crate::tone_of_standing;
 use plumb_audit::{Audit, ReasonKind};
@@ -7,7 +7,7 @@ use plumb_report::format::Count;
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Document, Section, State, Summary, cells, text};
 
-/// Characters of a column of sentences.
+/// Width of a column of sentences.
 const SENTENCE: usize = 72;
 
 /// Returns the page of some audits.
@@ -39,13 +39,13 @@ pub fn document(audits: &[Audit]) -> Document {
     }
 }
 
-/// Returns how the worst of some audits stands; none of none.
+/// Returns the standing of the worst audit; `None` without audits.
 #[must_use]
 pub fn worst(audits: &[Audit]) -> Option<Standing> {
     audits.iter().map(|audit| audit.standing).min()
 }
 
-/// Claims by how they stand: `2 IMPOSSIBLE, 1 NOT PROVED`.
+/// Counts claims by standing: `2 IMPOSSIBLE, 1 NOT PROVED`.
 fn counts(standings: impl Iterator<Item = Standing>) -> String {
     let mut found: Vec<(Standing, usize)> = Vec::new();
     for standing in standings {
@@ -101,7 +101,7 @@ fn facts(audit: &Audit) -> Facts {
     facts
 }
 
-/// The reasons of a claim, with one row for all that it does not state.
+/// Returns a table of a claim's reasons, with one row for all facts that it does not state.
 fn of_claim(audit: &Audit) -> Table {
     let mut table =
         Table::new(Vec::new()).text(["Speaks of", "Rule"]).wrapped("Reason", SENTENCE).text(["Origin"]);

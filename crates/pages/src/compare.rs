@@ -11,13 +11,12 @@ mod io;
 
 use super::run::device_facts;
 use super::tone_of;
+use plumb_record::figures::{ACTIVE_SESSIONS, DB_TIME, ELAPSED, FigureGroup, is_quotient};
 use plumb_record::{Record, RunState};
 use plumb_report::format::{Change, Count, Decimal, Ends, Probability, Reading, Size, Total};
 use plumb_report::table::{Cell, Column, Facts, RowKind, Table, Tone};
 use plumb_report::{Block, Document, Section, State, Summary, cells, text};
-use plumb_study::compare::{
-    Comparison, Difference, ELAPSED, Group, Judged, Outcome, Pairing, Period, is_quotient, samples,
-};
+use plumb_study::compare::{Comparison, Difference, Judged, Outcome, Pairing, Period, samples};
 use plumb_study::vocabulary::Figure;
 use std::collections::BTreeMap;
 
@@ -140,10 +139,10 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         memory(comparison),
         load_profile(comparison),
         events::top(comparison),
-        plain(comparison, Group::TimeModel, ("time-model", "Time Model"), "Time of all sessions (s)"),
+        plain(comparison, FigureGroup::TimeModel, "time-model", "Time Model", "Time of all sessions (s)"),
         events::classes(comparison),
-        events::events(comparison, Group::Event),
-        events::events(comparison, Group::Background),
+        events::events(comparison, FigureGroup::Event),
+        events::events(comparison, FigureGroup::Background),
     ];
     let behind = [
         io::functions(comparison),
@@ -209,9 +208,8 @@ fn sets(comparison: &Comparison) -> Section {
         .extend(["DB time\n(s)", "Avg Active\nUsers"].into_iter().filter(|_| database).map(Column::number));
     let mut table = Table::new(columns);
     for (name, period) in ["First (1st)", "Second (2nd)"].into_iter().zip(comparison.sides()) {
-        let elapsed = period.median(|run| run.header.elapsed_ns as f64 / 1e9);
-        let db_time = period.median(|run| run.header.db_time() as f64 / 1e9);
-        let active = period.median(|run| run.header.db_time() as f64 / run.header.elapsed_ns.max(1) as f64);
+        let [elapsed, db_time] = [ELAPSED, DB_TIME].map(|name| period.figure(FigureGroup::Time, name));
+        let active = period.figure(FigureGroup::Ratio, ACTIVE_SESSIONS);
         let mut cells = cells![
             name,
             &period.source,
@@ -226,9 +224,9 @@ fn sets(comparison: &Comparison) -> Section {
     }
     let mut total = vec![Cell::default(); if database { 9 } else { 7 }];
     total[0] = Cell::from("%Diff:");
-    total[6] = percent(comparison.difference(Group::Time, ELAPSED));
+    total[6] = percent(comparison.difference(FigureGroup::Time, ELAPSED));
     if database {
-        total[7] = percent(comparison.difference(Group::Time, "DB Time"));
+        total[7] = percent(comparison.difference(FigureGroup::Time, DB_TIME));
     }
     table.push(RowKind::Total, total);
     Section::front("sets", "Snapshot Sets")
@@ -292,7 +290,12 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
 
 /// Builds a table of a group's figures, printed by `print`. A quotient without its denominator is
 /// not 0: it is blank, and so is its difference.
-fn figures(comparison: &Comparison, group: Group, titles: [&str; 3], print: impl Fn(f64) -> Cell) -> Table {
+fn figures(
+    comparison: &Comparison,
+    group: FigureGroup,
+    titles: [&str; 3],
+    print: impl Fn(f64) -> Cell,
+) -> Table {
     let mut columns = vec![Column::text(titles[0]), Column::number(titles[1]), Column::number(titles[2])];
     columns.extend(test_columns());
     let mut table = Table::new(columns);
@@ -315,15 +318,17 @@ fn figures(comparison: &Comparison, group: Group, titles: [&str; 3], print: impl
 }
 
 fn times(comparison: &Comparison) -> Section {
-    let table =
-        figures(comparison, Group::Time, ["Time", "1st (s)", "2nd (s)"], |value| Cell::of(Reading(value)));
+    let table = figures(comparison, FigureGroup::Time, ["Time", "1st (s)", "2nd (s)"], |value| {
+        Cell::of(Reading(value))
+    });
     Section::front("times", "Times").table(table)
 }
 
 /// Shows the target's own measures.
 fn measures(comparison: &Comparison) -> Section {
-    let mut table =
-        figures(comparison, Group::Measure, ["Measure", "1st", "2nd"], |value| Cell::of(Reading(value)));
+    let mut table = figures(comparison, FigureGroup::Measure, ["Measure", "1st", "2nd"], |value| {
+        Cell::of(Reading(value))
+    });
     let rows = comparison.sides().into_iter().flat_map(|period| &period.runs).flat_map(|run| &run.measures);
     let units: BTreeMap<&str, &str> = rows.map(|row| (row.name.as_str(), row.unit.as_str())).collect();
     for name in table.rows.iter_mut().filter_map(|row| row.cells.first_mut()) {
@@ -336,10 +341,10 @@ fn measures(comparison: &Comparison) -> Section {
 /// Shows rates per second, per transaction if there were any, and quotients.
 fn load_profile(comparison: &Comparison) -> Section {
     let titles = ["Load", "1st Per Sec", "2nd Per Sec"];
-    let per_second = figures(comparison, Group::Load, titles, |value| Cell::of(Total(value)));
+    let per_second = figures(comparison, FigureGroup::Load, titles, |value| Cell::of(Total(value)));
     let small = |group, titles| figures(comparison, group, titles, |value| Cell::of(Reading(value)));
-    let per_transaction = small(Group::Transaction, ["Load", "1st Per Txn", "2nd Per Txn"]);
-    let ratios = small(Group::Ratio, ["", "First", "Second"]);
+    let per_transaction = small(FigureGroup::Transaction, ["Load", "1st Per Txn", "2nd Per Txn"]);
+    let ratios = small(FigureGroup::Ratio, ["", "First", "Second"]);
     let section = Section::front("load-profile", "Load Profile").table(per_second);
     [per_transaction, ratios]
         .into_iter()
@@ -350,13 +355,13 @@ fn load_profile(comparison: &Comparison) -> Section {
 /// Shows load and processors of the hosts, with their tests.
 fn host_cpu(comparison: &Comparison) -> Section {
     let titles = ["Host", "1st", "2nd"];
-    let table = figures(comparison, Group::Host, titles, |value| Cell::of(Reading(value)));
+    let table = figures(comparison, FigureGroup::Host, titles, |value| Cell::of(Reading(value)));
     Section::front("host-cpu", "Host CPU").note("of all processors, by all processes").table(table)
 }
 
 fn statistics(comparison: &Comparison) -> Section {
     let titles = ["Statistic", "1st", "2nd"];
-    let table = figures(comparison, Group::Statistic, titles, amount);
+    let table = figures(comparison, FigureGroup::Statistic, titles, amount);
     Section::detail("statistics", "Instance Activity Stats")
         .note("totals of a run; times in seconds; statistics that did not move are left out")
         .table(table)
@@ -497,7 +502,7 @@ fn settings(comparison: &Comparison) -> Section {
 }
 
 /// Shows quotients of counters, or parts of a time model, with their tests.
-fn plain(comparison: &Comparison, group: Group, (id, title): (&'static str, &str), name: &str) -> Section {
+fn plain(comparison: &Comparison, group: FigureGroup, id: &'static str, title: &str, name: &str) -> Section {
     let table = figures(comparison, group, [name, "1st", "2nd"], |value| Cell::of(Reading(value)));
     Section::detail(id, title).table(table)
 }

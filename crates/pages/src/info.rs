@@ -10,48 +10,43 @@
 //! switches of both kinds, and kilobytes read from and written to files. Values that a record lacks
 //! are blank.
 
-use plumb_record::operation::{operations, total};
+use plumb_record::figures::{FIGURES, FigureGroup, FigureRow};
+use plumb_record::operation::operations;
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Figure, Percent};
 
-/// Header line with the names of the columns.
-pub const HEAD: &str = "FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS|PWRITES|WRITE_MBS|REDO_MBS|\
-                        DFSR_LAT|DPR_LAT|DFPR_LAT|DFPW_LAT|LFPW_LAT|TOP WAIT|OP|CPU_US/OP|CS/OP|RKB/OP|WKB/OP|";
-
-const MB: f64 = 1024.0 * 1024.0;
+/// Returns the header line with the names of the columns.
+#[must_use]
+pub fn head() -> String {
+    let name = |row: &FigureRow| row.name.to_string();
+    row_of("FILE".to_string(), name, ["TOP WAIT", "OP"].map(String::from))
+}
 
 /// Returns the columns of a run, after the name of its bundle.
 #[must_use]
 pub fn line(name: &str, run: &Record) -> String {
-    let seconds = run.header.elapsed_ns as f64 / 1e9;
-    let rate = |total: f64| if seconds > 0.0 { short(total / seconds) } else { String::new() };
-    let count = |name: &str| total(run, name).map_or(String::new(), |total| rate(total as f64));
-    let megabytes = |name: &str| total(run, name).map_or(String::new(), |total| rate(total as f64 / MB));
-    let mut fields = vec![
-        name.to_string(),
-        sessions(run).to_string(),
-        short(seconds),
-        rate(run.header.db_cpu() as f64 / 1e9),
-        rate(run.header.db_time() as f64 / 1e9),
-        count("execute count"),
-        count("session logical reads"),
-        count("physical reads"),
-        megabytes("physical read total bytes"),
-        count("physical writes"),
-        megabytes("physical write total bytes"),
-        megabytes("redo size"),
-    ];
-    let latencies = [
-        "db file sequential read",
-        "direct path read",
-        "db file parallel read",
-        "db file parallel write",
-        "log file parallel write",
-    ];
-    fields.extend(latencies.map(|event| latency_us(run, event)));
-    fields.push(top_wait(run));
-    fields.extend(costs(run));
+    let operation = operations(run).map_or("", |(name, _)| name).to_string();
+    row_of(name.to_string(), |row| shown(row, run), [top_wait(run), operation])
+}
+
+/// Joins the columns: the first, the figures, two texts, and the figures of an operation.
+fn row_of(first: String, cell: impl Fn(&FigureRow) -> String, texts: [String; 2]) -> String {
+    let rows = FIGURES.iter().filter(|row| row.group == FigureGroup::Line);
+    let (each, whole): (Vec<_>, Vec<_>) = rows.partition(|row| row.unit == "/op");
+    let mut fields = vec![first];
+    fields.extend(whole.into_iter().map(&cell));
+    fields.extend(texts);
+    fields.extend(each.into_iter().map(&cell));
     fields.join("|") + "|"
+}
+
+fn shown(row: &FigureRow, run: &Record) -> String {
+    match row.of(run) {
+        None => String::new(),
+        // A count, which has no unit, and microseconds are whole numbers.
+        Some(value) if ["", "us"].contains(&row.unit) => format!("{value:.0}"),
+        Some(value) => short(value),
+    }
 }
 
 /// Prints three digits, or all digits before the point.
@@ -64,24 +59,6 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Returns the requested number of sessions, otherwise the number of foreground sessions.
-fn sessions(run: &Record) -> usize {
-    let asked = run.receipts.iter().find(|receipt| receipt.setting == "sessions");
-    let foreground = || {
-        run.sessions.iter().filter(|session| session.kind == plumb_events::SessionKind::Foreground).count()
-    };
-    asked.and_then(|receipt| receipt.asked.parse().ok()).unwrap_or_else(foreground)
-}
-
-/// Mean wait for an event over all sessions, microseconds.
-fn latency_us(run: &Record, name: &str) -> String {
-    let events = run.foreground_events.iter().chain(&run.background_events);
-    let (waits, time_ns) = events
-        .filter(|event| event.event == name)
-        .fold((0, 0), |(waits, time), event| (waits + event.waits, time + event.time_ns));
-    if waits == 0 { String::new() } else { format!("{:.0}", time_ns as f64 / 1e3 / waits as f64) }
-}
-
 /// Returns the longest of CPU and waits, with its share of DB time.
 fn top_wait(run: &Record) -> String {
     let busy = run.foreground_events.iter().filter(|event| !event.is_idle());
@@ -91,24 +68,6 @@ fn top_wait(run: &Record) -> String {
         _ => ("DB CPU", run.header.db_cpu()),
     };
     format!("{name} {}", Percent::of(time_ns, run.header.db_time()).figure()).trim_end().to_string()
-}
-
-/// Returns the operation, and per operation CPU in microseconds, context
-/// switches, kilobytes read and written.
-fn costs(run: &Record) -> [String; 5] {
-    let Some((name, operations)) = operations(run) else { return Default::default() };
-    let each = |amount: f64| short(amount / operations as f64);
-    let kilobytes = |name: &str| each(total(run, name).unwrap_or(0) as f64 / 1024.0);
-    let process = |of: fn(&plumb_record::ProcessUse) -> f64| {
-        run.process.as_ref().map_or(String::new(), |used| each(of(used)))
-    };
-    [
-        name.to_string(),
-        process(|used| used.cpu_ns as f64 / 1e3),
-        process(|used| (used.voluntary_switches + used.involuntary_switches) as f64),
-        kilobytes("physical read total bytes"),
-        kilobytes("physical write total bytes"),
-    ]
 }
 
 #[cfg(test)]
@@ -126,8 +85,13 @@ mod tests {
             involuntary_switches: 10_000,
         });
         for run in [&run, &fixture::empty()] {
-            assert_eq!(line("x", run).matches('|').count(), HEAD.matches('|').count());
+            assert_eq!(line("x", run).matches('|').count(), head().matches('|').count());
         }
-        insta::assert_snapshot!(format!("{HEAD}\n{}\n{}\n", line("a", &run), line("b", &fixture::empty())));
+        insta::assert_snapshot!(format!(
+            "{}\n{}\n{}\n",
+            head(),
+            line("a", &run),
+            line("b", &fixture::empty())
+        ));
     }
 }

@@ -1,12 +1,12 @@
-//! Rows of a table as an Apache Parquet file. In a crate of its own, which only a build with the feature `parquet` has: the
-//! library that it rests on takes as long to build as a fifth of the program.
+//! Writes rows of a table as an Apache Parquet file. The crate is separate and behind the feature
+//! `parquet`, because its dependency takes a fifth of the program's build time.
 //!
-//! How: rows are collected column by column, and every 64K rows become a row group. Each column is optional; NULL is a
-//! definition level of 0.
+//! Rows are collected by column; 64K rows become a row group. Each column is optional, and NULL is
+//! a definition level of 0.
 //!
 //! ```text
 //! NUMBER(p,s), p up to 18, s from 0    INT64, decimal(p,s)
-//! any other NUMBER                     BYTE_ARRAY, a string: the number in its shortest form, which no binary type holds exactly
+//! any other NUMBER                     BYTE_ARRAY, a string: no binary type holds it exactly
 //! DATE                                 INT64, timestamp in milliseconds, of no time zone
 //! VARCHAR2                             BYTE_ARRAY, a string
 //! ```
@@ -25,7 +25,7 @@ const GROUP_ROWS: usize = 64 * 1024;
 /// Digits that 64 bits hold.
 const DIGITS_MAX: u8 = 18;
 
-/// Why a file cannot be written.
+/// Reasons why a file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ParquetError {
     /// The library, or what it writes to, refuses.
@@ -53,10 +53,7 @@ pub struct ParquetWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    /// Begins a file with the columns of a schema.
-    ///
-    /// # Errors
-    /// When `out` cannot be written.
+    /// Begins a file with the columns of a schema. Fails if `out` cannot be written.
     pub fn new(out: W, schema: &Schema) -> Result<ParquetWriter<W>, ParquetError> {
         let fields = schema.columns.iter().map(|column| field(&column.name, column.column_type));
         let fields = fields.collect::<Result<Vec<TypePtr>, ParquetError>>()?;
@@ -68,10 +65,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(ParquetWriter { file, types, columns, row_count: 0 })
     }
 
-    /// Appends a row, a value for each column.
-    ///
-    /// # Errors
-    /// When a value is none of its column, or a row group cannot be written.
+    /// Appends a row, a value for each column. Fails if a value is not of its column's type.
     pub fn push(&mut self, row: &[&Value]) -> Result<(), ParquetError> {
         assert_eq!(row.len(), self.columns.len(), "a row has a value for each column");
         for ((value, (column, levels)), column_type) in row.iter().zip(&mut self.columns).zip(&self.types) {
@@ -85,9 +79,6 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 
     /// Writes what is left, and the end of the file; gives back what it was written to.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn finish(mut self) -> Result<W, ParquetError> {
         if self.row_count > 0 {
             self.end_group()?;
@@ -169,16 +160,17 @@ fn field(name: &str, column_type: ColumnType) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(builder.with_logical_type(Some(logical)).build()?))
 }
 
-/// A number in its shortest form without its point, with so many digits behind it; none where it has more.
+/// Returns the unscaled integer of a number in shortest form; `None` if it has more than
+/// `scale` digits after the point.
 fn scaled(text: &str, scale: u8) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let missing = usize::from(scale).checked_sub(fraction.len())?;
     format!("{whole}{fraction}{}", "0".repeat(missing)).parse().ok()
 }
 
-/// Milliseconds since 1970, as a calendar without zones counts them.
+/// Returns milliseconds since 1970 of a date without a time zone.
 fn milliseconds(date: &DateTime) -> i64 {
-    // Days of the civil calendar (Hinnant): years begin in March, so that the day that leap years have is the last.
+    // Hinnant's days_from_civil: a year begins in March, so that the leap day is its last.
     let (month, day) = (i64::from(date.month()), i64::from(date.day()));
     let year = i64::from(date.year()) - i64::from(month <= 2);
     let era = year.div_euclid(400);

@@ -10,7 +10,7 @@ pub use sort::Sort;
 use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use plumb_calibrate::{Cells, Mode, Options, Pattern};
+use plumb_calibrate::{Cells, Mode, Options, Pattern, VolumeLayout};
 use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload};
@@ -31,9 +31,7 @@ pub struct Arguments {
 }
 
 /// Parses the words of a command line. The inner error is an option that the command would ignore.
-///
-/// # Errors
-/// When they are no command, or help was asked for.
+/// A request for help is an error, too.
 pub fn parse<W: Into<OsString> + Clone>(
     words: impl IntoIterator<Item = W>,
 ) -> Result<Result<Arguments, Failure>, clap::Error> {
@@ -113,6 +111,9 @@ pub enum Command {
     Load(Load),
     /// Build an index on a table by a parallel disk sort
     Index(Index),
+    /// Copy rows of a table into a new or an existing one by direct path: all of their columns or
+    /// some, all rows or those that satisfy a condition
+    Copy(CopyRows),
     /// Check a table, or all of them, and their indexes against each other
     Check(Check),
     /// Write the rows of a table, as CSV, in the order in which they lie or in that of an index
@@ -158,6 +159,9 @@ pub enum Command {
     /// Make one run of a study, as standard input asks
     #[command(hide = true)]
     StudyRun,
+    /// Scan a share of a table, as standard input asks
+    #[command(hide = true)]
+    ScanInstance,
     /// Print a generated page of the documentation
     #[command(hide = true)]
     Document(Document),
@@ -184,10 +188,11 @@ impl Command {
             Command::Study(study) if study.resume.is_none() => {
                 Some(study.conduct.path.first().map_or(Path::new("."), PathBuf::as_path))
             }
-            Command::Calibrate(calibrate) => Some(&calibrate.path),
+            Command::Calibrate(calibrate) => calibrate.path.first().map(PathBuf::as_path),
             Command::Sort(sort) => Some(sort.place()),
             Command::Load(load) => Some(&load.path),
             Command::Index(index) => Some(&index.path),
+            Command::Copy(copy) => Some(&copy.path),
             Command::Check(check) => Some(&check.path),
             Command::Export(export) => Some(&export.path),
             Command::Head(head) => Some(&head.path),
@@ -274,6 +279,7 @@ impl WorkArguments {
             Domain::Word(_) => "WORD",
             Domain::Blocks(_) => "BLOCKS",
             Domain::Time => "TIME",
+            Domain::Text(_) => "TEXT",
             _ => "N",
         };
         Arg::new(parameter.name)
@@ -401,6 +407,14 @@ pub struct Study {
     /// With a workload and --factor: a setting that all runs share (repeat for several)
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Run the study on another kind of target: engine, or postgres by a server of this machine;
+    /// the table of that name in the study's file says what differs there
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["command", "resume"])]
+    pub target: Option<String>,
+    /// With --target postgres: the directory of `postgres` and `initdb` [default: the highest
+    /// version found]
+    #[arg(long, value_name = "DIR", requires = "target")]
+    pub server: Option<String>,
     /// Parameters of the workload that all runs share
     #[command(flatten)]
     pub parameters: WorkParameters,
@@ -448,6 +462,44 @@ pub struct Conduct {
     /// Print the analysis as JSON and nothing else
     #[arg(long)]
     pub json: bool,
+    /// Print the result in this form and nothing else
+    #[arg(long, value_enum, conflicts_with = "json")]
+    pub format: Option<StudyFormat>,
+}
+
+/// Forms of a study's result for other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StudyFormat {
+    /// The first page, for a comment in a code review
+    Markdown,
+    /// A test case for each claim, for a build server
+    Junit,
+}
+
+/// Form in which a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrintForm {
+    Text,
+    Json,
+    Of(StudyFormat),
+}
+
+impl PrintForm {
+    fn of(json: bool, format: Option<StudyFormat>) -> PrintForm {
+        match format {
+            Some(format) => PrintForm::Of(format),
+            None if json => PrintForm::Json,
+            None => PrintForm::Text,
+        }
+    }
+}
+
+impl Conduct {
+    /// Returns the form of the result.
+    #[must_use]
+    pub fn shown(&self) -> PrintForm {
+        PrintForm::of(self.json, self.format)
+    }
 }
 
 /// Options for the measures of a command and for steps around its runs.
@@ -520,6 +572,8 @@ impl CompareCommands {
             command: Some(String::new()),
             factor: self.commands,
             set: Vec::new(),
+            target: None,
+            server: None,
             parameters: WorkParameters::default(),
             around: self.around,
             conduct: self.conduct,
@@ -546,6 +600,9 @@ pub struct Verify {
     /// The bundle's hash as it was published: no other bundle passes, however consistent
     #[arg(long, value_name = "HASH")]
     pub expect: Option<String>,
+    /// Print what was verified as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `plumb audit`: claims, and how to print them
@@ -577,14 +634,28 @@ pub struct ShareOf {
     /// Replace this word, too (repeat for several)
     #[arg(long, value_name = "WORD")]
     pub name: Vec<String>,
+    /// Print what was replaced as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Calibrate {
-    /// A directory on the storage to measure; the file made there is removed again, and the result
-    /// stays in it as plumb-calibration.json
+    /// A directory on the storage to measure; the file made there is removed again, and the
+    /// result stays in it as plumb-calibration.json. Several paths are measured alone, at
+    /// once, and as one volume
     #[arg(long, value_name = "DIR", default_value = ".")]
-    pub path: PathBuf,
+    pub path: Vec<PathBuf>,
+    /// The volume that several paths form
+    #[arg(long, value_name = "LAYOUT", value_parser = one_of(VolumeLayout::ALL.iter().map(|layout| (layout.name(), layout.help(), *layout))))]
+    pub simulate: Option<VolumeLayout>,
+    /// Bytes of a stripe of --simulate raid0 [default: 1M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
+    pub stripe: Option<Bytes>,
+    /// Bytes that the link to the storage carries in a second, as 3200M or as ports: 8x4GFC; a
+    /// figure that is larger is IMPOSSIBLE
+    #[arg(long, value_name = "RATE", value_parser = parse_link)]
+    pub link: Option<Bytes>,
     /// The kind of calibration to run
     #[arg(long, default_value = "quick", value_parser = one_of(Mode::ALL.iter().map(|mode| (mode.name(), mode.help(), *mode))))]
     pub run: Mode,
@@ -598,6 +669,17 @@ pub struct Calibrate {
     /// Length of the file [default: 2G for quick and 16G for the others, or half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub file_size: Option<Bytes>,
+    /// Keep small random writes up for this time after everything else, and search for changes of
+    /// their level: burst credits that run out, flash that is full; as 30m
+    #[arg(long, value_name = "TIME", value_parser = parse_sustain, allow_hyphen_values = true)]
+    pub sustain: Option<Nanos>,
+    /// Most requests a second, for a device in use; the result is then in doubt, and is
+    /// not kept for later runs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub max_rate: Option<u64>,
+    /// Load a device that others use without asking first
+    #[arg(long)]
+    pub yes: bool,
     /// Time of each repeat of a measurement [default: a share of the time of --run]
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
@@ -741,6 +823,45 @@ pub struct Load {
     pub bundle: Option<PathBuf>,
 }
 
+/// Sessions that fill the blocks of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoadWay {
+    /// One session loads the rows that all servers scan
+    Serial,
+    /// Each server loads the rows that it scans
+    Parallel,
+}
+
+#[derive(Debug, Args)]
+pub struct CopyRows {
+    /// Name of the table to read
+    pub table: String,
+    /// Name of the table that gets the rows, new or loaded by direct path; old rows stay
+    #[arg(long, value_name = "T")]
+    pub to: String,
+    /// The columns of the new rows, with commas between them [default: all]
+    #[arg(long, value_name = "COLUMN,..")]
+    pub columns: Option<String>,
+    /// Condition on the rows, as "store_id < 100 and sales_date >= '1996-03-01'"
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    pub condition: Option<String>,
+    /// Who fills the blocks; `--set parallel_degree=N` is the number of servers
+    #[arg(long, value_enum, default_value = "parallel")]
+    pub load: LoadWay,
+    /// No redo, even where archive_log_mode is on, unless force_logging is: a backup is then needed
+    #[arg(long)]
+    pub no_logging: bool,
+    /// The directory in which the database plumb.db lies
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+    /// Set a setting (repeat for several)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print what was copied as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct Index {
     /// Name of the table to index
@@ -766,6 +887,9 @@ pub struct Index {
     /// Write report.txt, report.html and record.json to this directory
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
+    /// Print the record of the build as JSON and nothing else
+    #[arg(long, conflicts_with = "report")]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -790,6 +914,9 @@ pub struct Drop {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print what was dropped as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -802,6 +929,9 @@ pub struct Backup {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print what was copied as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -811,6 +941,9 @@ pub struct Restore {
     /// The directory in which the database plumb.db is to lie
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print what was restored as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -821,6 +954,9 @@ pub struct Clean {
     /// Only list what would be removed
     #[arg(long)]
     pub dry_run: bool,
+    /// Print what was found as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The lists that `plumb list` prints.
@@ -838,6 +974,10 @@ pub enum Listing {
     Events,
     /// Counters that a run records
     Statistics,
+    /// Rules that give a run's findings: signal, threshold, origin, caveat, advice
+    Rules,
+    /// Reasons for which a faster path is not taken
+    Reasons,
     /// Tables and indexes of the database in --path
     Tables,
     /// Bundles in plumb-reports below --path
@@ -874,6 +1014,9 @@ pub struct Trace {
     /// Whole paths instead of the files' names
     #[arg(long, conflicts_with = "summary")]
     pub paths: bool,
+    /// Print its sums as JSON and nothing else
+    #[arg(long, conflicts_with_all = ["paths", "summary"])]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -895,6 +1038,19 @@ pub struct Report {
     /// Draw the effects of a study with their intervals, as one SVG file, which must be new
     #[arg(long, value_name = "FILE.svg", conflicts_with = "begin")]
     pub picture: Option<PathBuf>,
+    /// Name the best level of an ordered factor of a study: the first to reach 95% of the best
+    /// measure
+    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["begin", "picture"])]
+    pub best: Option<String>,
+    /// With --best: only levels that keep a limit count, as in 'ms of cache reads<=2'
+    #[arg(long, value_name = "MEASURE<=VALUE", requires = "best")]
+    pub limit: Option<String>,
+    /// Print the record or the analysis as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Print the result of a study in this form and nothing else
+    #[arg(long, value_enum, conflicts_with_all = ["json", "begin"])]
+    pub format: Option<StudyFormat>,
 }
 
 /// Report that the arguments ask for.
@@ -908,10 +1064,14 @@ pub enum ReportOf {
 }
 
 impl Report {
-    /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`.
-    ///
-    /// # Errors
-    /// When a period lacks an end, or one is no number.
+    /// Returns the form of the result.
+    #[must_use]
+    pub fn shown(&self) -> PrintForm {
+        PrintForm::of(self.json, self.format)
+    }
+
+    /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`. Fails if a
+    /// period lacks an end, or one is no number.
     pub fn of(&self) -> Result<ReportOf, String> {
         let number = |argument: &str, text: &str| {
             let number = text.parse::<usize>();
@@ -999,6 +1159,9 @@ pub struct Info {
     /// Bundles of runs, or of studies, all of whose runs are shown
     #[arg(required = true, value_name = "BUNDLE")]
     pub bundles: Vec<PathBuf>,
+    /// Print the columns as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -1007,10 +1170,17 @@ pub struct Compare {
     /// of its snapshots, or BUNDLE:ARM of a study, ARM a name or a number
     pub first: String,
     /// The second, in the same form; two arms of one study are compared block by block
-    pub second: String,
+    #[arg(required_unless_present_any = ["baseline", "save_baseline"])]
+    pub second: Option<String>,
     /// Write the comparison as one HTML file, too
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Compare with a baseline, which is the first: a name that --save-baseline gave
+    #[arg(long, value_name = "NAME", value_parser = parse_test_name, conflicts_with = "second")]
+    pub baseline: Option<String>,
+    /// Keep this name for the first bundle, in plumb-reports; without a second nothing is compared
+    #[arg(long, value_name = "NAME", value_parser = parse_test_name, conflicts_with = "baseline")]
+    pub save_baseline: Option<String>,
     /// Print the comparison as JSON and nothing else
     #[arg(long)]
     pub json: bool,
@@ -1020,6 +1190,7 @@ pub struct Compare {
 pub enum Page {
     Settings,
     Events,
+    Rules,
 }
 
 /// A shell that has completions.
@@ -1084,8 +1255,30 @@ fn parse_bytes(text: &str) -> Result<Bytes, String> {
     plumb_units::parse_size(text).map(Bytes).map_err(|error| error.to_string())
 }
 
+/// The payload of a link: bytes a second, or ports of Fibre Channel. A gigabit there carries
+/// 100 MB/s, because eight bits take ten on the wire.
+fn parse_link(text: &str) -> Result<Bytes, String> {
+    let ports = text.strip_suffix("GFC").and_then(|ports| ports.split_once('x'));
+    let rate = match ports {
+        Some((ports, gigabits)) => {
+            let number = |text: &str| text.parse::<u64>().ok().filter(|number| (1..=1024).contains(number));
+            number(ports).zip(number(gigabits)).map(|(ports, gigabits)| ports * gigabits * 100_000_000)
+        }
+        // The b of 4Gb means bits of a link and bytes of a file, so it is refused.
+        None if text.trim_end_matches("/s").ends_with('b') => None,
+        None => plumb_units::parse_size(text.trim_end_matches("/s")).ok().filter(|rate| *rate > 0),
+    };
+    rate.map(Bytes).ok_or_else(|| {
+        format!("\"{text}\" is no rate: bytes a second, as 3200M, or ports of Fibre Channel, as 8x4GFC")
+    })
+}
+
 fn parse_time(text: &str) -> Result<Nanos, String> {
     within(text, Nanos(1_000), Nanos(3600 * SECOND), "1us to 3600s")
+}
+
+fn parse_sustain(text: &str) -> Result<Nanos, String> {
+    within(text, Nanos(10 * SECOND), Nanos(24 * 3600 * SECOND), "10s to 24h")
 }
 
 /// A share, from a percentage.
@@ -1145,9 +1338,19 @@ fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, parse_time};
+    use super::{Arguments, parse_link, parse_time};
     use clap::CommandFactory as _;
-    use plumb_units::Nanos;
+    use plumb_units::{Bytes, Nanos};
+
+    #[test]
+    fn a_link_is_bytes_a_second_or_ports_of_fibre_channel() {
+        assert_eq!(parse_link("8x4GFC"), Ok(Bytes(3_200_000_000)));
+        assert_eq!(parse_link("3200M/s"), Ok(Bytes(3200 << 20)));
+        for refused in ["4Gb", "4Gb/s", "0", "0x4GFC", "8x4", "fast"] {
+            let why = parse_link(refused).expect_err(refused);
+            assert!(why.starts_with(&format!("\"{refused}\" is no rate: ")), "{why}");
+        }
+    }
 
     #[test]
     fn the_declaration_is_consistent() {
@@ -1157,13 +1360,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 26, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 27, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty-six commands"));
+            assert!(page.contains("twenty-seven commands"));
         }
     }
 

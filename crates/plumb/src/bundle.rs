@@ -1,8 +1,8 @@
 //! A bundle: the directory that keeps a run's record and its reports.
 //!
-//! It is reserved before the run ([`Reservation`]), because a run may take hours: its report must
-//! not be lost for a missing right, nor replace another one. An unused reservation leaves nothing
-//! behind. The report is printed before the bundle is written, in case writing still fails.
+//! It is reserved before the run ([`Reservation`]), because a run may take hours. Its report must
+//! neither be lost for a missing permission nor replace another one. An unused reservation leaves
+//! nothing behind. The report is printed before the bundle is written, in case writing fails.
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -17,11 +17,9 @@ use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
 
-/// Reserves the directory that was named, or one in `plumb-reports` with this name and the time, if
-/// a bundle is wanted. An interruption removes it while it is empty.
-///
-/// # Errors
-/// When the bundle could not be written there, or something would be written over.
+/// Reserves the directory given by the user, or one in `plumb-reports` with this name and the time,
+/// if a bundle is requested. An interruption removes it while it is empty. Fails if the bundle
+/// could not be written there, or would replace files.
 pub fn reserve(
     named: Option<&Path>,
     default: Option<&str>,
@@ -39,10 +37,7 @@ pub fn reserve(
     Ok(Some(reservation))
 }
 
-/// A run's record and its reports as files: name and text.
-///
-/// # Errors
-/// When the record is no JSON.
+/// Returns a run's record and its reports as files: name and text.
 pub fn of_run(record: &Record, document: &Document) -> Result<Vec<(String, String)>, Failure> {
     let reports = rendered(document).map(|(name, text)| (name.to_string(), text));
     let beside = record.beside.as_ref().map(|beside| (BESIDE.to_string(), beside.to_csv()));
@@ -52,9 +47,6 @@ pub fn of_run(record: &Record, document: &Document) -> Result<Vec<(String, Strin
 }
 
 /// Writes files to a bundle; returns their paths.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn write(directory: &Path, files: &[(impl AsRef<str>, String)]) -> Result<Vec<PathBuf>, Failure> {
     let write = |(name, text): &(_, String)| {
         let name: &str = AsRef::as_ref(name);
@@ -64,9 +56,6 @@ pub fn write(directory: &Path, files: &[(impl AsRef<str>, String)]) -> Result<Ve
 }
 
 /// Writes a run's trace to its bundle.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn write_trace(directory: &Path, trace: &RunTrace) -> Result<(), Failure> {
     write_over(directory, trace::FILE, &trace.to_bytes())?;
     Ok(())
@@ -80,9 +69,6 @@ pub fn listed(files: &[PathBuf]) -> String {
 
 /// Prints `shown`, then the paths of the bundle's files if there is a bundle. The figures come
 /// first, in case the bundle cannot be written.
-///
-/// # Errors
-/// When the bundle or standard output cannot be written.
 pub fn show(
     shown: &str,
     reservation: Option<&Reservation>,
@@ -95,9 +81,6 @@ pub fn show(
 
 /// Writes a run's record and its reports to its bundle, if there is one,
 /// without printing; returns their paths.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn keep(
     reservation: Option<&Reservation>,
     record: &Record,

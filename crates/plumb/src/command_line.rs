@@ -1,13 +1,13 @@
-//! The command as it could be typed again, which a record keeps.
+//! The typed command, which a record keeps.
 
 use std::path::Path;
 
-/// Commands that work on a database or on the storage under a path, by their beginning in a cure.
+/// Prefixes of commands in a cure that work on a database or on the storage under a path.
 const AT_A_PATH: [&str; 8] =
     ["load ", "index ", "check", "drop ", "head ", "export ", "list tables", "list bundles"];
 
-/// Adds the path that the command was given to the cures of a message, in backquotes: typed without
-/// it they would use another database.
+/// Adds the command's `--path` to the quoted commands of a message. Without it
+/// they would use another database.
 #[must_use]
 pub fn with_path(message: &str, path: &Path) -> String {
     if path == Path::new(".") {

@@ -1,7 +1,7 @@
-//! Completions of shells: a script for each, which asks the program for candidates.
+//! Completions of shells: a script for each shell, which asks the program for candidates.
 //!
-//! So a script never knows less than the program: it completes names of studies, settings and
-//! bundles too. Without candidates the shell completes file names.
+//! So the script completes names of studies, settings and bundles, too. Without candidates the
+//! shell completes file names.
 //!
 //! Rejected: generated scripts (`clap_complete`), 2,000 lines for each shell, which know no names
 //! and list hidden commands.
@@ -15,7 +15,7 @@ use plumb_study::definition::catalog;
 use plumb_workload::{Decides, WORKLOADS};
 use std::path::Path;
 
-/// The script of a shell.
+/// Returns the script of a shell.
 #[must_use]
 pub fn script(shell: Shell) -> &'static str {
     match shell {
@@ -112,7 +112,7 @@ fn at_the_end(program: &Command, words: &[String]) -> Vec<String> {
     argument.map_or_else(Vec::new, |argument| values(command, argument, partial))
 }
 
-/// The options of a command, with the hidden ones of workloads where a factor is given.
+/// Returns the options of a command, with the hidden ones of workloads if a factor is given.
 fn options(command: &Command, given: &[String]) -> Vec<String> {
     let of_workloads = given.iter().any(|word| word == "--factor");
     let shown = command.get_arguments().filter(|option| of_workloads || !option.is_hide_set());
@@ -120,7 +120,7 @@ fn options(command: &Command, given: &[String]) -> Vec<String> {
     names.chain(["--help".to_string()]).collect()
 }
 
-/// Values of an argument of a command.
+/// Returns the values of an argument of a command.
 fn values(command: &Command, argument: &Arg, partial: &str) -> Vec<String> {
     match (command.get_name(), argument.get_id().as_str()) {
         ("study", "study") => {
@@ -159,7 +159,7 @@ fn shown(path: &Path) -> String {
     text.strip_prefix("./").map_or(text.clone(), String::from)
 }
 
-/// The words that a parameter of a workload takes.
+/// Returns the words that a parameter of a workload takes.
 fn words_of_parameter(name: &str) -> Vec<String> {
     let found = WORKLOADS.iter().find_map(|workload| workload.parameter(name));
     match found.map(|parameter| parameter.takes) {
@@ -233,7 +233,7 @@ mod tests {
     fn no_hidden_command_is_offered() {
         let commands = found(Shell::Fish, &[""]);
         assert!(commands.contains(&"verify".to_string()));
-        for hidden in ["study-run", "document", "complete"] {
+        for hidden in ["study-run", "scan-instance", "document", "complete"] {
             assert!(!commands.contains(&hidden.to_string()), "{hidden}");
         }
     }

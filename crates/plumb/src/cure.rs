@@ -1,5 +1,5 @@
-//! The ends of messages that name a command or an option. The libraries state the fact and what
-//! cures it, and know no command line.
+//! Ends of messages that name a command or an option. Libraries state the fact and the cure without
+//! the command line.
 
 use plumb_calibrate::CalibrateError;
 use plumb_engine::{EngineError, LineCure};

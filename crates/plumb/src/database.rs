@@ -26,9 +26,6 @@ const SPARE_BYTES: u64 = Bytes::M;
 const ONE_EXTENT: Bytes = Bytes(1);
 
 /// Opens the database in `path`.
-///
-/// # Errors
-/// When there is none, or it cannot be opened.
 pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
     let home = home_in(path)?;
     require_standing(path, &home, stands(&home)?)?;
@@ -38,9 +35,6 @@ pub fn open(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<In
 }
 
 /// Opens the transactions of a database, and reports their recovery on standard error.
-///
-/// # Errors
-/// When the log cannot be read, or is damaged.
 pub fn open_transactions<'i>(
     instance: &'i Instance,
     session: &Session,
@@ -67,9 +61,6 @@ fn recovery(done: &Recovered) -> String {
 }
 
 /// Opens the database in `path` read-only: nothing in it or next to it is written.
-///
-/// # Errors
-/// The errors that [`open`] returns.
 pub fn open_to_read(path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Instance, Failure> {
     let home = home_in(path)?;
     let catalog = Catalog::find(&home)?;
@@ -90,8 +81,8 @@ fn require_standing(path: &Path, home: &Path, stands: bool) -> Result<(), Failur
     )))
 }
 
-/// The database of a load: the one in `path`, or a new one, which is made when first needed and
-/// removed again unless it is kept.
+/// Database of a load: the one in `path`, or a new one, which is made when first needed and
+/// removed unless it is kept.
 #[derive(Debug)]
 pub struct Target<'a> {
     path: &'a Path,
@@ -107,9 +98,6 @@ pub struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Opens the database, or makes sure that one can be made.
-    ///
-    /// # Errors
-    /// When it can be neither opened nor made.
     pub fn find(path: &'a Path, settings: Settings, interrupt: &'a Interrupt) -> Result<Target<'a>, Failure> {
         let home = home_in(path)?;
         // Checked now, because a new database would find it only after the file was read.
@@ -128,9 +116,6 @@ impl<'a> Target<'a> {
     }
 
     /// Fails on a name in use.
-    ///
-    /// # Errors
-    /// When a table or an index has it.
     pub fn require_free(&self, name: &str) -> Result<(), EngineError> {
         let Some(instance) = &self.instance else { return Ok(()) };
         instance.catalog().require_free(name).map(|_| ())
@@ -143,10 +128,7 @@ impl<'a> Target<'a> {
         there.unwrap_or_else(|| self.settings.block_size())
     }
 
-    /// Makes the database now if it is new.
-    ///
-    /// # Errors
-    /// When it cannot be made; then nothing of it remains.
+    /// Makes the database now if it is new. If that fails, nothing of it remains.
     pub fn make(&mut self) -> Result<(), Failure> {
         if self.instance.is_none() {
             self.instance = Some(self.create()?);
@@ -154,10 +136,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// Returns the database once it exists.
-    ///
-    /// # Panics
-    /// When it is new and has not been made.
+    /// Returns the database once it exists. Panics if it is new and not yet made.
     #[must_use]
     pub fn instance(&self) -> &Instance {
         self.instance.as_ref().expect("a new one is made first")

@@ -4,6 +4,7 @@ use crate::arguments::{Arguments, Page};
 use clap::CommandFactory;
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic, Unit};
+use plumb_findings::MissedPath;
 
 /// Renders a generated page of the documentation.
 #[must_use]
@@ -11,10 +12,11 @@ pub fn render(page: Page) -> String {
     match page {
         Page::Settings => settings_page(),
         Page::Events => events_page(),
+        Page::Rules => rules_page(),
     }
 }
 
-/// The manual page of the program, with a section for each command: there are no other pages.
+/// Returns the manual page of the program, with a section for each command.
 #[must_use]
 pub fn manual() -> String {
     let command = Arguments::command();
@@ -51,12 +53,12 @@ fn roff(text: &str) -> String {
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
 }
 
-/// The settings that lists show.
+/// Returns the settings shown in lists.
 fn shown_settings() -> impl Iterator<Item = &'static Setting> {
     Setting::ALL.iter().filter(|setting| !setting.row().is_hidden())
 }
 
-/// The settings in columns, a head first.
+/// Returns the settings in columns, after a head.
 #[must_use]
 pub fn settings_list() -> Vec<Vec<String>> {
     let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
@@ -68,7 +70,7 @@ pub fn settings_list() -> Vec<Vec<String>> {
     std::iter::once(head).chain(rows).collect()
 }
 
-/// The wait events in columns, a head first.
+/// Returns the wait events in columns, after a head.
 #[must_use]
 pub fn events_list() -> Vec<Vec<String>> {
     let head = ["EVENT", "CLASS", "WAITS FOR"].map(String::from).to_vec();
@@ -78,13 +80,33 @@ pub fn events_list() -> Vec<Vec<String>> {
     std::iter::once(head).chain(rows).collect()
 }
 
-/// The statistics in columns, a head first.
+/// Returns the statistics in columns, after a head.
 #[must_use]
 pub fn statistics_list() -> Vec<Vec<String>> {
     let head = ["STATISTIC", "UNIT", "COUNTS"].map(String::from).to_vec();
     let rows = Statistic::ALL.iter().map(|statistic| {
         [statistic.name(), unit(statistic.unit()), statistic.sentence()].map(String::from).to_vec()
     });
+    std::iter::once(head).chain(rows).collect()
+}
+
+/// The rules of findings in columns, a head first.
+#[must_use]
+pub fn rules_list() -> Vec<Vec<String>> {
+    let head = ["RULE", "SIGNAL", "THRESHOLD", "ORIGIN", "MAY MISLEAD", "ADVICE"].map(String::from).to_vec();
+    let rows = plumb_findings::rules().map(|rule| {
+        let cells = [rule.id, rule.signal, rule.threshold, rule.origin, rule.caveat, rule.advice];
+        cells.map(String::from).to_vec()
+    });
+    std::iter::once(head).chain(rows).collect()
+}
+
+/// The reasons for which a faster path is not taken, in columns, a head first.
+#[must_use]
+pub fn reasons_list() -> Vec<Vec<String>> {
+    let head = ["PATH", "NOT TAKEN BECAUSE", "WOULD CHANGE IT"].map(String::from).to_vec();
+    let rows = plumb_findings::REASONS.iter();
+    let rows = rows.map(|reason| [reason.path, reason.reason, reason.cure].map(String::from).to_vec());
     std::iter::once(head).chain(rows).collect()
 }
 
@@ -139,18 +161,50 @@ fn events_page() -> String {
         page.push_str(&entry(&format!("`{}`: {}", statistic.name(), statistic.sentence())));
     }
     page.push_str(
-        "\n## I/O streams\n\nThe functions of the I/O statistics and the lines of the I/O profile.\n\n\
-         The service time of a request begins when it is handed to the kernel. With `sync` and `threads` it\n\
-         ends when the system call returns. With `io_uring` it ends when the session sees the completion, at\n\
-         its next enter or later: reports say \"seen after\", next to the device's own time.\n\n",
+        "\n## I/O streams\n\nThe parts of IOStat by Function, with the function and the type of file of each, and the lines of\n\
+         the I/O profile. Writes of a database writer are DBWR's, whatever the stream.\n\n\
+         The service time of a request begins at the call of the kernel. It ends when that returns (`sync`,\n\
+         `threads`), or when the session sees the completion (`io_uring`; reports say \"seen after\").\n\n",
     );
     for stream in IoStream::ALL {
-        page.push_str(&entry(&format!("`{}`: {}", stream.name(), stream.sentence())));
+        page.push_str(&entry(&format!(
+            "`{}` ({}, {}): {}",
+            stream.name(),
+            stream.function().name(),
+            stream.file_type().name(),
+            stream.sentence()
+        )));
     }
     page
 }
 
-/// An entry of a list, in lines of at most 100 columns.
+fn rules_page() -> String {
+    let mut page = String::from(
+        "# Findings: the rules\n\n\
+         For readers of a finding: each rule, its threshold and where that comes from. A report orders\n\
+         findings by the DB time that could be saved at most, after doubts about the figures, each with\n\
+         its arithmetic. Savings overlap and do not add up. A setting is advised only if the workload\n\
+         uses it. This page is generated from `crates/findings/src/rules`.\n\n",
+    );
+    for rule in plumb_findings::rules() {
+        let caveat =
+            if rule.caveat.is_empty() { String::new() } else { format!(" It may mislead: {}.", rule.caveat) };
+        let advice =
+            if rule.advice.is_empty() { String::new() } else { format!(" Advice: {}.", rule.advice) };
+        page.push_str(&entry(&format!(
+            "**{}** {}: {} ({}).{caveat}{advice}",
+            rule.id, rule.signal, rule.threshold, rule.origin
+        )));
+    }
+    page.push_str("\n## Faster paths that are not taken\n\n");
+    for reason in plumb_findings::REASONS {
+        let MissedPath { path, reason, cure, .. } = reason;
+        page.push_str(&entry(&format!("{path}: {reason}; {cure} would change it.")));
+    }
+    page
+}
+
+/// Returns an entry of a list, in lines of at most 100 columns.
 fn entry(text: &str) -> String {
     format!("- {}\n", plumb_report::text::wrap(text, 98).join("\n  "))
 }

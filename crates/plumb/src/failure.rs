@@ -8,7 +8,7 @@ use plumb_io::IoError;
 use plumb_io::named_directory::NamedDirectoryError;
 use plumb_record::RecordError;
 use plumb_run::RunError;
-use plumb_run::stored::StoredError;
+use plumb_run::calibration_store::StoredError;
 use plumb_study::StudyError;
 use plumb_workload::CsvError;
 
@@ -19,7 +19,7 @@ pub struct Failure {
     pub message: String,
     /// Outcome, which has the exit code.
     pub outcome: Outcome,
-    /// True if a study can go on from its bundle, where its runs are: the history leaves it out.
+    /// True if a study can continue from its bundle; the history then leaves it out.
     pub resumable: bool,
 }
 

@@ -33,7 +33,6 @@ pub struct Early {
     pub kind: String,
     /// Time of the end, `2026-02-01 10:00:00`.
     pub date: String,
-    /// The command as it was typed.
     pub command: String,
     /// Reason, as the failure's message.
     pub why: String,

@@ -79,7 +79,7 @@ struct Shared {
     begun: AtomicBool,
     /// True if the work only reads.
     reads_only: AtomicBool,
-    /// True for a study that can go on from its bundle.
+    /// True for a study that can continue from its bundle.
     resumable: AtomicBool,
     temporary: Mutex<Vec<PathBuf>>,
     /// Directories that a guard dismantles, which takes longer than removing files.
@@ -101,9 +101,6 @@ impl fmt::Debug for Message {
 
 impl Interrupt {
     /// Catches the signals from now on.
-    ///
-    /// # Errors
-    /// When the kernel refuses the handlers.
     pub fn install() -> Result<Interrupt, Failure> {
         let interrupt = Interrupt::default();
         let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
@@ -157,7 +154,7 @@ impl Interrupt {
         Failure { resumable: self.is_resumable(), ..Failure::run(self.message()) }
     }
 
-    /// True if a study can go on from its bundle.
+    /// True if a study can continue from its bundle.
     #[must_use]
     pub fn is_resumable(&self) -> bool {
         self.0.resumable.load(SeqCst)
@@ -201,9 +198,6 @@ impl Interrupt {
 
     /// Fills a directory by a call that removes its work if it fails or
     /// is interrupted, and reports that.
-    ///
-    /// # Errors
-    /// The errors of that call.
     pub fn whole_or_nothing<T>(
         &self,
         directory: &Path,

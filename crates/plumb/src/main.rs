@@ -4,6 +4,7 @@
 //! line on stderr. Exit codes are in one table (`outcome`).
 
 mod arguments;
+mod baseline;
 mod bundle;
 mod calibrate;
 mod command;
@@ -91,12 +92,14 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Study(study)) => command::study::run(&study),
         Some(Command::CompareCommands(compare)) => command::study::run(&compare.into_study()),
         Some(Command::StudyRun) => command::study_run::run(),
+        Some(Command::ScanInstance) => command::scan_instance::run(),
         Some(Command::Verify(verify)) => command::verify::run(&verify),
         Some(Command::Audit(audit)) => command::audit::run(&audit),
         Some(Command::Share(share)) => command::share::run(&share),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Load(load)) => command::load::run(&load),
         Some(Command::Index(index)) => command::index::run(&index),
+        Some(Command::Copy(copy)) => command::copy::run(&copy),
         Some(Command::Check(check)) => command::check::run(&check),
         Some(Command::Export(export)) => command::export::export(&export),
         Some(Command::Head(head)) => command::export::head(&head),

@@ -7,9 +7,6 @@ use plumb_units::{COLUMN_MOST, RowCount, visible, visible_lines};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Prints to stdout. A reader that has gone away (`plumb list | head`) is no error.
-///
-/// # Errors
-/// When stdout cannot be written for another reason.
 pub fn print(text: &str) -> Result<(), Failure> {
     let shown = visible_lines(text);
     let shown = if has_colour() { coloured(&shown) } else { shown.to_string() };
@@ -20,6 +17,14 @@ pub fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Prints a value for programs.
+///
+/// # Errors
+/// The errors that [`print`] returns.
+pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
 }
 
 /// Prints one line on stderr.

@@ -133,6 +133,9 @@ impl Watch {
                 ("scan rows", goal(recorder, Statistic::TableScanRows, rows)),
                 ("merge rows", Goal::Merged(recorder.clone(), rows)),
             ],
+            Stage::Scan { recorder, rows } => {
+                vec![("scan rows", goal(recorder, Statistic::TableScanRows, rows))]
+            }
             Stage::Import { recorder, rows } => {
                 vec![("insert rows", goal(recorder, Statistic::RowsInserted, rows))]
             }

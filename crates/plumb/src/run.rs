@@ -25,10 +25,7 @@ const TRACED: &str = "4M";
 /// Bytes of a slob.conf at most.
 const CONF_MOST: u64 = 16 << 20;
 
-/// Runs the workload and reports it.
-///
-/// # Errors
-/// When it cannot run to its end. A failed verification is no error but an outcome.
+/// Runs the workload and reports it. A failed verification is an outcome, not an error.
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     if arguments.trace && arguments.json && arguments.bundle.is_none() {
         let why = "--trace with --json has no bundle to keep the requests in; name one with --bundle, or leave one of them out";

@@ -3,11 +3,8 @@
 use crate::failure::Failure;
 use plumb_engine::{Setting, Settings};
 
-/// Parses settings, over the defaults.
-///
-/// # Errors
-/// When one is not of the form `name=value`, there is no such setting, or the
-/// value is out of range.
+/// Parses settings, over the defaults. Fails if one is not of the form `name=value`, there is no
+/// such setting, or the value is out of range.
 pub fn parse(arguments: &[String]) -> Result<Settings, Failure> {
     let mut settings = Settings::default();
     for argument in arguments {
@@ -21,10 +18,7 @@ pub fn parse(arguments: &[String]) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// Parses settings for a persistent database.
-///
-/// # Errors
-/// As [`parse`], and when files in memory are asked for.
+/// Parses settings for a persistent database. Fails if files in memory are requested.
 pub fn parse_for_files(arguments: &[String]) -> Result<Settings, Failure> {
     let settings = parse(arguments)?;
     if settings.word(Setting::IoMethod) == "null" {

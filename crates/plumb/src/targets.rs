@@ -1,5 +1,6 @@
 //! The kinds of targets: one row each.
 
+use plumb_postgres::{Postgres, PostgresTarget};
 use plumb_run::embedded::{Embedded, Engine};
 use plumb_study::StudyError;
 use plumb_study::definition::Study;
@@ -9,18 +10,16 @@ use plumb_study::targets::{Opening, Target};
 use plumb_study::vocabulary::{Kinds, TargetKind};
 
 /// Kinds that study files may name; the first is the default.
-pub const KINDS: &Kinds = &[&Engine, &Commands];
+pub const KINDS: &Kinds = &[&Engine, &Commands, &Postgres];
 
 /// Runners, one for each kind, which make a run in a process of its own.
-pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands];
+pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands, &Postgres];
 
 /// Opens the target of a study.
-///
-/// # Errors
-/// When it cannot be opened.
 pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, StudyError> {
-    Ok(match study.vocabulary.target() == Commands.name() {
-        true => Box::new(CommandTarget::open(study, opening)?),
-        false => Box::new(Embedded::open(study, opening)?),
+    Ok(match study.vocabulary.target() {
+        target if target == Commands.name() => Box::new(CommandTarget::open(study, opening)?),
+        target if target == Postgres.name() => Box::new(PostgresTarget::open(study, opening)?),
+        _ => Box::new(Embedded::open(study, opening)?),
     })
 }

@@ -5,9 +5,6 @@ use plumb_engine::storage::control::NAME_BYTES_MAX;
 use plumb_types::ColumnType;
 
 /// Parses `NUMBER,DATE,VARCHAR2(60)` by place, or `price=NUMBER(38,2),day=DATE` by name.
-///
-/// # Errors
-/// When an entry is no type.
 pub fn parse_types(text: &str) -> Result<Vec<(Option<String>, ColumnType)>, Failure> {
     let mut types = Vec::new();
     for Entry { name, rest } in entries("--types", text, Holds::Types)? {
@@ -31,10 +28,8 @@ pub fn parse_types(text: &str) -> Result<Vec<(Option<String>, ColumnType)>, Fail
     Ok(types)
 }
 
-/// Parses `store_id,prod_id desc`: names, with true for descending ones.
-///
-/// # Errors
-/// When an entry is empty, or a quoted name is followed by something other than a direction.
+/// Parses `store_id,prod_id desc`: names, with true for descending ones. Fails if an entry is
+/// empty, or a quoted name is followed by something other than a direction.
 pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
     let mut columns = Vec::new();
     for Entry { name, rest } in entries("columns", text, Holds::Names)? {
@@ -70,10 +65,8 @@ pub fn parse_columns(text: &str) -> Result<Vec<(String, bool)>, Failure> {
     Ok(columns)
 }
 
-/// Parses `id,"price, EUR"`: names, possibly quoted.
-///
-/// # Errors
-/// When one is empty, or text follows a quoted one.
+/// Parses `id,"price, EUR"`: names, possibly quoted. Fails if one is empty, or
+/// text follows a quoted one.
 pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
     let name = |Entry { name, rest }: Entry| match (name, rest.trim()) {
         (Some(name), "") if !name.is_empty() => Ok(name),

@@ -35,6 +35,7 @@ pub mod equivalence;
 mod error;
 pub mod family;
 pub mod interval;
+pub mod knee;
 pub mod multiple;
 pub mod noise;
 pub mod order;
@@ -51,3 +52,7 @@ pub mod verdict;
 pub use error::ProofError;
 pub use plumb_units::median;
 pub use summary::normal_quantile;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -332,8 +332,8 @@ impl Verdict {
         self.standing().exit_code()
     }
 
-    /// Returns the ends of a proved gain, per cent, below 0 if it is a loss; `None` if no difference
-    /// is proved.
+    /// Returns the ends of a proved gain, per cent, below 0 for a loss; `None` if no difference is
+    /// proved.
     #[must_use]
     pub fn gain(&self) -> Option<[f64; 2]> {
         match self {

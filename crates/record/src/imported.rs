@@ -1,9 +1,9 @@
-//! The origin of a record that was read from another program's report, and what that report's own
-//! arithmetic says.
+//! Origin of a record imported from another program's report, and the checks of that report's
+//! arithmetic.
 //!
-//! A figure keeps its text, its line, and the interval of values that print so. A check says what
-//! it computes, which figures it used, and what it expected and found, both as intervals. It holds
-//! if they meet; no tolerance is added.
+//! A figure has its text, its line, and the interval of values with that text. A check names its
+//! arithmetic and its figures, with the expected and the found interval. It holds if both meet,
+//! without a tolerance.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ pub struct Imported {
     pub kind: String,
     /// The facts of the report's head.
     pub facts: Vec<ImportedFact>,
-    /// The figures that the record's come from.
+    /// The printed figures from which the record's figures follow.
     pub figures: Vec<ImportedFigure>,
-    /// Counts of its checks, a kind each.
+    /// Counts of the checks, one entry per kind.
     pub tallies: Vec<ConsistencyTally>,
     /// The checks that did not hold.
     pub checks: Vec<Consistency>,
@@ -52,14 +52,14 @@ pub struct ImportedSection {
     pub line: u32,
     /// The number of rows that were read.
     pub rows: u64,
-    /// True if its columns are known by name; otherwise they are read as they are headed.
+    /// True if its columns are known; otherwise they have the units and names of their headings.
     pub known: bool,
 }
 
 /// A printed figure with its line and its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFigure {
-    /// The row and the column that it is in.
+    /// The row and the column of the figure.
     pub name: String,
     /// The text as the report prints it.
     pub text: String,
@@ -69,13 +69,12 @@ pub struct ImportedFigure {
     pub unit: String,
     /// The value as printed, in the base unit.
     pub value: f64,
-    /// The least value that prints so.
+    /// The least value with that text.
     pub low: f64,
-    /// The greatest value that prints so.
+    /// The greatest value with that text.
     pub high: f64,
 }
 
-/// The outcome of a check of both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consistent {
@@ -94,21 +93,20 @@ pub enum Consistent {
 pub struct Consistency {
     /// The kind of check, such as `time / waits = average`.
     pub name: String,
-    /// The name of the row that it is about.
+    /// The name of the checked row.
     pub of: String,
     /// The arithmetic of both sides, in words.
     pub arithmetic: String,
     /// The figures of both sides, with their lines.
     pub figures: Vec<ImportedFigure>,
-    /// The interval that the other figures give; none where it was not asked.
+    /// The interval that follows from the other figures; `None` if a figure is missing.
     pub expected: Option<[f64; 2]>,
     /// The interval of the figure in question.
     pub found: Option<[f64; 2]>,
     /// The base unit that both sides have.
     pub unit: String,
-    /// The outcome of the comparison of both.
     pub outcome: Consistent,
-    /// The reading of a failure, or what is missing; may be empty.
+    /// An explanation of a failure, or the missing figure; may be empty.
     pub note: String,
 }
 
@@ -121,14 +119,14 @@ pub struct ConsistencyTally {
     pub held: u64,
     /// The number of checks that failed.
     pub failed: u64,
-    /// Figures that no device can have, a count.
+    /// The number of figures that no device can have.
     pub impossible: u64,
-    /// Checks without a figure that they need, a count.
+    /// The number of checks that lack a figure.
     pub not_asked: u64,
 }
 
 impl Imported {
-    /// Returns the number of checks that held, and of those that did not.
+    /// Returns the number of checks that held, and of those that failed or are impossible.
     #[must_use]
     pub fn checked(&self) -> [u64; 2] {
         let held = self.tallies.iter().map(|tally| tally.held).sum();
@@ -137,7 +135,7 @@ impl Imported {
 }
 
 impl ConsistencyTally {
-    /// Returns the counts of each kind of check, in the order of their first.
+    /// Returns the counts of each kind of check, in the order of first occurrence.
     #[must_use]
     pub fn of(checks: &[Consistency]) -> Vec<ConsistencyTally> {
         let mut tallies: Vec<ConsistencyTally> = Vec::new();

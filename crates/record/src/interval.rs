@@ -12,7 +12,7 @@
 //! receipts are the run's.
 
 use super::{
-    BufferPool, HostCpu, IoDevice, IoFile, IoFunction, IoTally, KernelIo, LoadRow, Memory, Record,
+    HostCpu, IoDevice, IoFile, IoFunction, IoTally, KernelIo, LoadRow, Memory, PoolStats, Record,
     SessionTime, StatisticRow, WaitEvent,
 };
 use crate::calendar::Moment;
@@ -46,7 +46,7 @@ pub struct Interval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_io: Option<KernelIo>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub buffer_pools: Vec<BufferPool>,
+    pub buffer_pools: Vec<PoolStats>,
     pub io_devices: Vec<IoDevice>,
 }
 
@@ -120,7 +120,7 @@ impl Interval {
             add_function,
         );
         merge(&mut self.io_files, &next.io_files, |row| row.path.clone(), IoFile::add);
-        merge(&mut self.buffer_pools, &next.buffer_pools, |row| row.block_bytes, BufferPool::add);
+        merge(&mut self.buffer_pools, &next.buffer_pools, |row| row.block_bytes, PoolStats::add);
         match (&mut self.kernel_io, &next.kernel_io) {
             (Some(moved), Some(next)) => moved.add(next),
             (moved, _) => *moved = None,
@@ -219,7 +219,8 @@ impl Record {
         }
         header.elapsed_ns = sum.end_ns - sum.begin_ns;
         (header.db_time_ns, header.db_cpu_ns) = (Some(sum.db_time_ns), Some(sum.db_cpu_ns));
-        // Every field is named: a new one has to say whether it is the run's, the period's, or left out.
+        // Every field is named, so that the author of a new one must decide whether the run or the
+        // period supplies it.
         Some(Record {
             stopped_ns: self.stopped_ns,
             circumstances: self.circumstances.clone(),
@@ -243,6 +244,8 @@ impl Record {
             process: sum.process,
             foreground_events: sum.foreground_events,
             background_events: sum.background_events,
+            sampling: None,
+            readings: Vec::new(),
             sessions: sum.sessions,
             session: None,
             statistics: sum.statistics,
@@ -258,6 +261,7 @@ impl Record {
             intervals: inside.to_vec(),
             responses: Vec::new(),
             sort: None,
+            scan: None,
             log: None,
             trace: None,
             parameters: self.parameters.clone(),
@@ -279,6 +283,7 @@ impl Record {
             ("peak memory", self.memory.peak_rss_bytes.is_some()),
             ("session snapshot", self.session.is_some()),
             ("sort", self.sort.is_some()),
+            ("full scan", self.scan.is_some()),
             ("log I/O", self.log.is_some()),
             ("requests", self.trace.is_some()),
             ("measures", !self.measures.is_empty()),

@@ -23,7 +23,6 @@ pub struct IoFunction {
     pub large: Option<LargeRequests>,
 }
 
-/// Requests above 128 KiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LargeRequests {
     pub reads: IoTally,
@@ -58,7 +57,6 @@ pub struct IoFile {
     pub buffer_waits: Option<BufferWaits>,
 }
 
-/// Requests of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct IoSize {
     /// Bytes of the largest; none for those above all sizes.
@@ -112,7 +110,7 @@ impl IoFile {
 
 /// A buffer cache for one block size.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BufferPool {
+pub struct PoolStats {
     pub block_bytes: u64,
     /// Number of buffers, a block each.
     pub buffers: u64,
@@ -120,21 +118,19 @@ pub struct BufferPool {
     pub gets: u64,
     /// Blocks of these that were in the cache.
     pub hits: u64,
-    /// Blocks read into it.
     pub reads: u64,
-    /// Blocks written from it.
     pub writes: u64,
     pub free_buffer_waits: u64,
     pub write_complete_waits: u64,
     pub buffer_busy_waits: u64,
     /// Cached blocks at the end of the work, by tablespace; empty in a period.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub census: Vec<CachedBlocks>,
+    pub census: Vec<PoolBlocks>,
 }
 
-impl BufferPool {
+impl PoolStats {
     /// Adds the next period of the same cache.
-    pub(crate) fn add(&mut self, next: &BufferPool) {
+    pub(crate) fn add(&mut self, next: &PoolStats) {
         let sums = [
             (&mut self.gets, next.gets),
             (&mut self.hits, next.hits),
@@ -152,14 +148,13 @@ impl BufferPool {
 
 /// Blocks of a tablespace in a cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CachedBlocks {
+pub struct PoolBlocks {
     pub tablespace: String,
     pub blocks: u64,
     /// Blocks of these that were newer than on disk.
     pub dirty: u64,
 }
 
-/// Sizes of a tablespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TablespaceShape {
     pub tablespace: String,
@@ -236,7 +231,6 @@ impl IoGroup {
     }
 }
 
-/// I/O of a tablespace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TablespaceStats {
     pub tablespace: String,

@@ -62,18 +62,12 @@ struct Headed<'a> {
 
 impl Record {
     /// Formats the record as indented JSON, with its headline first.
-    ///
-    /// # Errors
-    /// If the record cannot be serialised.
     pub fn to_json(&self) -> Result<String, RecordError> {
         let headed = Headed { state: self.validity().words(), record: self };
         serde_json::to_string_pretty(&headed).map_err(RecordError::Json)
     }
 
-    /// Parses a record of a run.
-    ///
-    /// # Errors
-    /// If the text is no record, or has an unsupported version.
+    /// Parses a record of a run. Fails on an unsupported version.
     pub fn from_json(text: &str) -> Result<Record, RecordError> {
         let versioned: Versioned = serde_json::from_str(text).map_err(RecordError::Json)?;
         let found = versioned.schema_version;

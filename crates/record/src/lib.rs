@@ -12,6 +12,7 @@ mod beside;
 pub mod calendar;
 mod circumstance;
 mod device;
+pub mod figures;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 mod imported;
@@ -22,6 +23,7 @@ mod log_io;
 mod mix;
 pub mod operation;
 pub mod outside;
+mod scan;
 mod session_snapshot;
 pub mod trace;
 mod trace_summary;
@@ -34,12 +36,13 @@ pub use imported::{
 };
 pub use interval::{Interval, Period, ProcessUse};
 pub use io_stats::{
-    BufferPool, BufferWaits, CachedBlocks, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests,
+    BufferWaits, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests, PoolBlocks, PoolStats,
     TablespaceShape, TablespaceStats,
 };
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
+pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use validity::{RunState, Validity};
@@ -92,6 +95,9 @@ pub struct Record {
     pub checks: Vec<Check>,
     /// Evidence that each setting took effect.
     pub receipts: Vec<Receipt>,
+    /// Figures of receipts by which the evidence of two runs is compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
     /// Conclusions from the figures, with advice.
     pub findings: Vec<Finding>,
     /// The parts of the run in the order of their start.
@@ -109,6 +115,9 @@ pub struct Record {
     pub foreground_events: Vec<WaitEvent>,
     /// Wait events of background processes, in any order, idle ones included.
     pub background_events: Vec<WaitEvent>,
+    /// Samples behind the events, if their times are estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Parts of each session's time.
     pub sessions: Vec<SessionTime>,
     /// Figures of the session that did the work, if it was a single one.
@@ -128,7 +137,7 @@ pub struct Record {
     pub tablespaces: Vec<TablespaceShape>,
     /// Buffer caches by block size; empty in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub buffer_pools: Vec<BufferPool>,
+    pub buffer_pools: Vec<PoolStats>,
     /// The block devices under the paths, counted by the kernel for all processes.
     #[serde(default)]
     pub io_devices: Vec<IoDevice>,
@@ -147,6 +156,9 @@ pub struct Record {
     pub responses: Vec<Response>,
     /// The sort, if the workload has one.
     pub sort: Option<Sort>,
+    /// Full scans, if the workload has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<Scan>,
     /// The log, if the workload has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogIo>,
@@ -215,8 +227,8 @@ pub struct CommandRun {
     pub environment: Vec<String>,
     /// Random number of bytes added to its environment.
     pub padding_bytes: u64,
-    /// Hash of everything it was given: contents of executables and named files, arguments,
-    /// environment.
+    /// Hash of everything it was given: contents of executables
+    /// and named files, arguments, environment.
     pub treatment: String,
     /// The executables of its processes.
     pub executables: Vec<HashedFile>,
@@ -273,6 +285,7 @@ impl Record {
             circumstances: None,
             checks: Vec::new(),
             receipts: Vec::new(),
+            readings: Vec::new(),
             findings: Vec::new(),
             phases: Vec::new(),
             memory: Memory::default(),
@@ -281,6 +294,7 @@ impl Record {
             process: None,
             foreground_events: Vec::new(),
             background_events: Vec::new(),
+            sampling: None,
             sessions: Vec::new(),
             session: None,
             statistics: Vec::new(),
@@ -296,6 +310,7 @@ impl Record {
             intervals: Vec::new(),
             responses: Vec::new(),
             sort: None,
+            scan: None,
             log: None,
             trace: None,
             parameters: Vec::new(),
@@ -357,7 +372,7 @@ pub struct Host {
 }
 
 impl Header {
-    /// Returns the DB time, nanoseconds; 0 where it is not known, which rows and shares print as blank.
+    /// Returns the DB time, nanoseconds; 0 if it is unknown, which rows and shares print as blank.
     #[must_use]
     pub fn db_time(&self) -> u64 {
         self.db_time_ns.unwrap_or(0)
@@ -614,6 +629,40 @@ pub struct Receipt {
     pub seen: Seen,
 }
 
+/// A figure of a receipt from outside the program. Where it is alike in two arms, the setting
+/// made no difference there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    pub setting: String,
+    /// The figure, in a unit of the setting's own.
+    pub value: f64,
+    /// The largest difference that counts as none, in the same unit.
+    pub step: f64,
+}
+
+/// Samples of a program's wait events. Their times are shares of exact times off CPU, and
+/// `waits` of an event counts samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Mean time between two samples, nanoseconds.
+    pub interval_ns: u64,
+    pub samples: u64,
+    /// Samples that came late.
+    pub late: u64,
+    /// CPU time that sampling cost, nanoseconds.
+    pub cost_ns: u64,
+    /// Standard error of each foreground event's time.
+    pub errors: Vec<SamplingError>,
+}
+
+/// Standard error of the time of an event, from its number of samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SamplingError {
+    pub event: String,
+    /// Nanoseconds.
+    pub error_ns: u64,
+}
+
 /// Source of the evidence for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -771,7 +820,8 @@ pub struct WaitEvent {
     pub waits: u64,
     pub time_ns: u64,
     pub max_ns: Option<u64>,
-    /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us; the last holds all above.
+    /// Waits by length: entry 0 counts those below 1 us, entry i those in [2^(i-1), 2^i) us. The
+    /// last entry has no upper end.
     pub histogram: Vec<u64>,
     /// Waits by length within 3.2%, for quantiles; missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -833,8 +883,8 @@ pub struct StatisticRow {
 pub struct IoTally {
     pub requests: u64,
     pub bytes: u64,
-    /// Service time summed over requests, nanoseconds: from the hand-over to the kernel to the [`Completion`].
-    /// None where an imported report does not say it.
+    /// Service time summed over requests, nanoseconds: from the call of the kernel to the
+    /// [`Completion`]. `None` if an imported report lacks it.
     pub time_ns: Option<u64>,
 }
 
@@ -845,7 +895,8 @@ impl Default for IoTally {
 }
 
 impl IoTally {
-    /// Adds another tally of the same kind. The time of both is known if that of each is that moved anything.
+    /// Adds another tally of the same kind. The sum's time is known if each
+    /// tally with requests has one.
     pub fn add(&mut self, next: &IoTally) {
         self.time_ns = match (self.requests, next.requests) {
             (_, 0) => self.time_ns,

@@ -14,10 +14,8 @@ pub const TRACE_MOST: u64 = 4 << 30;
 /// Largest file that a study overwrites and restores, bytes.
 pub const WRITTEN_MOST: u64 = 1 << 30;
 
-/// Reads a file of text.
-///
-/// # Errors
-/// If it does not exist, is no regular file, is longer than [`TEXT_MOST`], or is not UTF-8.
+/// Reads a file of text. Fails if the file is missing, not regular, longer
+/// than [`TEXT_MOST`], or not UTF-8.
 pub fn text(path: &Path) -> io::Result<String> {
     let bytes = plumb_host::regular::read_regular(path, TEXT_MOST)?;
     String::from_utf8(bytes).map_err(|error| {

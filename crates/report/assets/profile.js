@@ -20,6 +20,12 @@
     return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   }
 
+  // The colour of a series' line, which a legend's box is filled with.
+  function marker(u, i) {
+    const stroke = u.series[i].stroke;
+    return typeof stroke === "function" ? stroke(u, i) : stroke;
+  }
+
   function shown(value) {
     return value == null ? "\u2013" : value.toLocaleString("en-US", { maximumFractionDigits: 2 });
   }
@@ -168,7 +174,7 @@
       axes: [axis("seconds from the start", 30, textFont(1)), axis("MB/s", 52, textFont(1))],
       series: [{ label: "at", value: function (u, value) { return value == null ? "\u2013" : shown(value) + " s"; } }]
         .concat(series),
-      legend: { markers: { width: 2, fill: function (u, i) { return u.series[i]._fill; } } },
+      legend: { markers: { width: 2, fill: marker } },
       hooks: {
         drawClear: [function (u) { drawBands(u, bands, xMax); }],
         draw: [function (u) { drawLimit(u, chart.limit, yMax); }],
@@ -205,7 +211,7 @@
         axes: [axis(null, 26, textFont(1)), axis(null, 72, textFont(1))],
         series: [{ label: "at", value: function (u, value) { return value == null ? "\u2013" : shown(value) + " s"; } }]
           .concat(series),
-        legend: { markers: { width: 2, fill: function (u, i) { return u.series[i]._fill; } } },
+        legend: { markers: { width: 2, fill: marker } },
         hooks: { draw: [] },
       }, [strip.ends_s].concat(values), panel);
     });

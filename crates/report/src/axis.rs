@@ -21,8 +21,8 @@ pub struct LogAxis {
 const TICK_ROOM: f64 = 0.13;
 /// Least distance that an axis of effects extends to either side of no effect.
 const EFFECT_MIN: f64 = 0.02;
-/// Factor by which intervals may widen the axis, relative to the spread of the estimates'
-/// logarithms.
+/// Factor by which intervals may widen the axis, relative to the
+/// spread of the estimates' logarithms.
 const INTERVAL_SHARE: f64 = 1.0;
 
 impl LogAxis {
@@ -132,8 +132,8 @@ pub struct LinearAxis {
 }
 
 impl LinearAxis {
-    /// An axis over the values, starting at 0 unless they are too close together to be
-    /// distinguished.
+    /// An axis over the values, starting at 0 unless they are too
+    /// close together to be distinguished.
     pub fn over(values: &[f64]) -> LinearAxis {
         let high = values.iter().copied().fold(0.0, f64::max);
         let low = values.iter().copied().fold(high, f64::min);

@@ -3,7 +3,8 @@
 //! The owner of data fills a [`Document`]: a state, the most important figures, and sections of
 //! tables, facts and pictures. This crate renders it as text ([`text::render`]), as one
 //! self-contained HTML file ([`html::render`]), or in a few lines for a terminal
-//! ([`summary::render`]). It also renders one of its tables as a [`picture`]. Every section is
+//! ([`summary::render`]), or as Markdown
+//! ([`markdown::render`]). It also renders one of its tables as a [`picture`]. Every section is
 //! declared once and all renderers walk the same declaration, so that they agree.
 //!
 //! This crate knows no kind of report, no engine and no table of events. It tests nothing, opens no
@@ -14,6 +15,7 @@ pub mod axis;
 pub mod document;
 pub mod format;
 pub mod html;
+pub mod markdown;
 pub mod order;
 pub mod picture;
 pub mod plot;

@@ -63,9 +63,9 @@ pub fn of_table(table: &Table, title: &str, beneath: &str) -> String {
     let titled = title.chars().count() as f64 * TITLE_LETTER + EDGE;
     let width = places.last().map_or(0.0, |(left, width)| left + width).max(titled) + EDGE;
     let height = HEAD + ROW * (table.rows.len() as f64 + 1.0) + EDGE;
-    let mut svg = framed((width, height), STYLE, (title, beneath)) + &header(table, &places, width);
+    let mut svg = framed(width, height, STYLE, title, beneath) + &header(table, &places, width);
     for (index, row) in table.rows.iter().enumerate() {
-        svg.push_str(&drawn_row(row, (table, &places), HEAD + ROW * (index as f64 + 1.0)));
+        svg.push_str(&drawn_row(row, table, &places, HEAD + ROW * (index as f64 + 1.0)));
     }
     svg + "</svg>\n"
 }
@@ -74,7 +74,7 @@ pub fn of_table(table: &Table, title: &str, beneath: &str) -> String {
 #[must_use]
 pub fn of_plot(plot: &Plot, beneath: &str) -> String {
     let style = format!("{STYLE}{PLOT_STYLE}");
-    let svg = framed((plot::WIDTH + EDGE, HEAD + plot::HEIGHT + EDGE / 2.0), &style, (&plot.title, beneath));
+    let svg = framed(plot::WIDTH + EDGE, HEAD + plot::HEIGHT + EDGE / 2.0, &style, &plot.title, beneath);
     format!(
         "{svg}<g class=\"plot\" transform=\"translate({} {HEAD})\">\n{}</g>\n</svg>\n",
         EDGE / 2.0,
@@ -83,7 +83,7 @@ pub fn of_plot(plot: &Plot, beneath: &str) -> String {
 }
 
 /// Renders the paper, the title and the line below it.
-fn framed((width, height): (f64, f64), style: &str, (title, beneath): (&str, &str)) -> String {
+fn framed(width: f64, height: f64, style: &str, title: &str, beneath: &str) -> String {
     let (title, beneath) = (escape(title), escape(beneath));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
@@ -117,7 +117,7 @@ fn header(table: &Table, places: &[(f64, f64)], width: f64) -> String {
     let mut svg = String::new();
     for (column, (left, wide)) in table.columns.iter().zip(places) {
         if let Some(axis) = &column.axis {
-            svg.push_str(&ticks(axis, (*left, *wide), base));
+            svg.push_str(&ticks(axis, *left, *wide, base));
         } else {
             let title = column.title.replace('\n', " ");
             svg.push_str(&text(&title, column, (*left, *wide), (base, "muted")));
@@ -133,7 +133,7 @@ fn header(table: &Table, places: &[(f64, f64)], width: f64) -> String {
 }
 
 /// Renders the axis labels; one that would touch the previous one is left out.
-fn ticks(axis: &Axis, (left, wide): (f64, f64), base: f64) -> String {
+fn ticks(axis: &Axis, left: f64, wide: f64, base: f64) -> String {
     let mut svg = String::new();
     let mut free = f64::NEG_INFINITY;
     for (at, label) in &axis.ticks {
@@ -150,7 +150,7 @@ fn ticks(axis: &Axis, (left, wide): (f64, f64), base: f64) -> String {
     svg
 }
 
-fn drawn_row(row: &Row, (table, places): (&Table, &[(f64, f64)]), top: f64) -> String {
+fn drawn_row(row: &Row, table: &Table, places: &[(f64, f64)], top: f64) -> String {
     let base = top + 17.0;
     let mut svg = String::new();
     for ((cell, column), place) in row.cells.iter().zip(&table.columns).zip(places) {

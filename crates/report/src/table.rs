@@ -1,7 +1,7 @@
 //! The table that every section declares and both renderers walk.
 //!
 //! A column has a title of one or more lines and an alignment. A cell is its printed text, with
-//! additions for HTML: a share becomes a bar behind the number, a tone a colour. Text ignores both,
+//! additions for HTML: a share becomes a bar after the number, a tone a colour. Text ignores both,
 //! so they must not carry further information. A column may have an axis on which its cells draw an
 //! interval or a bar; text draws these in characters.
 
@@ -99,7 +99,7 @@ pub enum Tone {
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     pub text: String,
-    /// Length of the bar behind it, 0 to 1.
+    /// Length of the bar after it, 0 to 1.
     pub share: Option<f64>,
     pub tone: Tone,
     /// Drawing on the column's axis.

@@ -4,7 +4,6 @@
 //! without limit. Without a terminal no user would see the reason. So a thread checks twice a
 //! second if a copy has failed, and then if sessions have waited for it since. Without
 //! `archive_log_mode` there is no thread.
-//! if so, whether sessions have waited for it since. Where no copies are kept there is no thread.
 
 use plumb_engine::Setting;
 use plumb_engine::transaction::Transactions;

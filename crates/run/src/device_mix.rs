@@ -80,10 +80,7 @@ pub struct Measured {
     pub most: f64,
 }
 
-/// Measures a mix on a device.
-///
-/// # Errors
-/// The reason in a sentence.
+/// Measures a mix on a device. An error is one sentence.
 pub fn measure(device: &DeviceDescription, mix: Mix, seed: u64) -> Result<Measured, String> {
     let mut options = Options::new(Mode::Advanced, seed, String::new());
     options.advanced.cells = Cells::Point;
@@ -93,7 +90,7 @@ pub fn measure(device: &DeviceDescription, mix: Mix, seed: u64) -> Result<Measur
     options.size_small = mix.block;
     options.file_size = Some(FILE);
     (options.duration, options.budget) = (Some(REPEAT), Some(BUDGET));
-    let found = calibrate(device, &options, &()).map_err(|error| error.to_string())?;
+    let found = calibrate(std::slice::from_ref(device), &options, &()).map_err(|error| error.to_string())?;
     let point = found.tasks.iter().find(|task| matches!(task.task, Task::Point(_)));
     let repeats = point.map(|point| point.repeats.as_slice()).unwrap_or_default();
     let rate = |repeat: &plumb_calibrate::Repeat| {

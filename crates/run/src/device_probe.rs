@@ -33,10 +33,6 @@ pub struct Calibrated {
 }
 
 /// Measures the device under a tablespace with reads of its own files; `None` for files in memory.
-///
-/// # Errors
-/// If a read fails.
-/// When a read fails.
 pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibrated>, EngineError> {
     if matches!(instance.access.disk, Disk::Memory(_)) {
         return Ok(None);
@@ -53,18 +49,12 @@ pub fn calibrate(instance: &Instance, purpose: Purpose) -> Result<Option<Calibra
 }
 
 /// Returns the plan of a sort with an instance's settings.
-///
-/// # Errors
-/// If these settings allow no plan.
 pub fn plan(instance: &Instance) -> Result<SortPlan, EngineError> {
     SortPlan::new(instance, RECORD, 0)
 }
 
 /// Measures the read cost that a merge plan may need, so that no build measures
 /// it while it is timed.
-///
-/// # Errors
-/// If a read fails.
 pub fn learn_read_cost(instance: &Instance) -> Result<(), EngineError> {
     plan(instance)?.learn_read_cost(instance, &instance.recorder.session(Role::DeviceProbe))
 }

@@ -351,10 +351,8 @@ pub struct Embedded<'a> {
 }
 
 impl<'a> Embedded<'a> {
-    /// Opens the engine under a path for the runs of a study.
-    ///
-    /// # Errors
-    /// If the directory does not exist, or its device cannot be determined.
+    /// Opens the engine under a path for the runs of a study. Fails if the directory does not
+    /// exist, or its device cannot be determined.
     pub fn open(study: &Study, opening: Opening<'a>) -> Result<Embedded<'a>, RunError> {
         let Opening { path, program, command_line, calibration, cancel, observer } = opening;
         let levels = study.factors.iter().flat_map(|factor| &factor.levels);

@@ -34,20 +34,23 @@ use plumb_engine::storage::header::FileShape;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
+use plumb_engine::view::copy::LoadDegree;
+use plumb_engine::view::totals::{Checksum, Totals};
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::SortServerSummary;
-use plumb_events::{LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
+use plumb_events::{Direction, IoStream, LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{DirectIo, Disk, File};
 use plumb_record::trace::RunTrace;
-use plumb_record::{Check, DeviceLimits, ParameterRow};
+use plumb_record::{BufferWaits, Check, DeviceLimits, ParameterRow};
 use plumb_study::disturbance::{Stretch, Watched};
 use plumb_study::machine::{self, CpuTimes};
 use plumb_study::sampler::Looks;
 use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Nanos, path_of_text};
 use plumb_workload::TextShape;
 use plumb_workload::slob::{Kind, Operation, SlobSpec};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -303,8 +306,8 @@ impl Evidence {
     }
 }
 
-/// Returns the checks of a verification that passed. A failed one is a single check named
-/// `subject`.
+/// Returns the checks of a verification that passed. A failed one is
+/// a single check named `subject`.
 #[must_use]
 pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<Check> {
     let passed = |line: CheckLine| Check {
@@ -382,6 +385,112 @@ pub struct Done {
     pub log: Option<LogDone>,
     /// Random reads and updates, if they were the work.
     pub slob: Option<SlobDone>,
+    /// Full scans, if they were the work.
+    pub scan: Option<ScanDone>,
+    /// The copy of rows, if it was the work.
+    pub copy: Option<CopyDone>,
+}
+
+/// A copy of rows into another table.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyDone {
+    pub load: LoadDegree,
+    pub logging: Logging,
+    /// True if the blocks were logged.
+    pub logged: bool,
+    /// Rows that the target had before.
+    pub old: u64,
+    pub block_bytes: u64,
+    pub source_blocks: u64,
+    /// Summary of the new rows.
+    pub loaded: LoadOutcome,
+}
+
+/// Full scans of a table.
+#[derive(Debug, Clone)]
+pub struct ScanDone {
+    pub columns: Vec<String>,
+    /// Condition on the rows; `None` for all rows.
+    pub predicate: Option<String>,
+    pub checksum: Checksum,
+    /// Blocks of the table, which every stream reads.
+    pub block_count: u64,
+    pub block_bytes: u64,
+    pub extents: u64,
+    pub streams: Vec<StreamDone>,
+    /// Processes that read the closed database; empty if this one scanned.
+    pub instances: Vec<InstanceDone>,
+}
+
+/// Scan of a share of the table by one instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstanceDone {
+    pub name: String,
+    pub extents: u64,
+    /// Bytes of the blocks of its extents, times its streams.
+    pub share_bytes: u64,
+    pub rows: u64,
+    pub elapsed_ns: u64,
+    /// Bytes that the kernel fetched from a device for the instance; `None` if unknown, and for
+    /// this process.
+    pub fetched: Option<u64>,
+    pub direct_reads: Transfers,
+    pub cache_reads: Transfers,
+    pub writes: Transfers,
+}
+
+impl InstanceDone {
+    /// Adds up the requests of a period. Counts of streams have no service times.
+    pub fn with_io(self, period: &Period) -> InstanceDone {
+        let sum = |is: &dyn Fn(IoStream) -> bool| {
+            let streams = IoStream::ALL.iter().filter(|stream| is(**stream));
+            streams.fold((0, 0, 0), |sum: Transfers, stream| {
+                let seen = period.stream(*stream);
+                (sum.0 + seen.count, sum.1 + seen.bytes, 0)
+            })
+        };
+        InstanceDone {
+            direct_reads: sum(&|stream| stream == IoStream::TableReads),
+            cache_reads: sum(&|stream| stream == IoStream::CacheReads),
+            writes: sum(&|stream| stream.direction() == Direction::Write),
+            ..self
+        }
+    }
+}
+
+impl ScanDone {
+    /// Returns the instances that scanned. Without others it is this process.
+    #[must_use]
+    pub fn instances_of(&self, period: &Period) -> Vec<InstanceDone> {
+        if !self.instances.is_empty() {
+            return self.instances.clone();
+        }
+        let own = InstanceDone {
+            name: "this process".to_string(),
+            extents: self.extents,
+            share_bytes: self.bytes(),
+            rows: self.streams.iter().map(|stream| stream.totals.row_count).sum(),
+            elapsed_ns: period.elapsed.0,
+            fetched: None,
+            direct_reads: (0, 0, 0),
+            cache_reads: (0, 0, 0),
+            writes: (0, 0, 0),
+        };
+        vec![own.with_io(period)]
+    }
+
+    /// Returns the bytes that all streams should have read.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.block_count * self.block_bytes * self.streams.len() as u64
+    }
+}
+
+/// One scan of the whole table.
+#[derive(Debug, Clone)]
+pub struct StreamDone {
+    pub totals: Totals,
+    pub elapsed: Nanos,
 }
 
 /// The log of the work, as the engine wrote it.
@@ -600,7 +709,7 @@ pub struct FileEvidence {
     pub path: PathBuf,
     pub reads: Transfers,
     pub writes: Transfers,
-    /// The same by size.
+    /// Reads and writes by size, with waits.
     pub moves: FileMoves,
     /// The open flags; `None` for a file in memory, or without /proc.
     pub flags: Option<OpenFlags>,
@@ -635,8 +744,9 @@ impl Reading {
         let names = devices.iter().filter_map(|device| Some(device.block.as_ref()?.name.clone()));
         let disks = names.filter_map(|name| DiskStats::read(&name).ok().map(|stats| (name, stats))).collect();
         let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
-        let waits: BTreeMap<FileId, (u64, Nanos)> =
-            instance.caches().iter().flat_map(BufferCache::file_waits).collect();
+        let waits = instance.caches().iter().flat_map(BufferCache::file_waits);
+        let waits = waits.map(|(file, (waits, time))| (file, BufferWaits { waits, time_ns: time.0 }));
+        let waits: BTreeMap<FileId, BufferWaits> = waits.collect();
         let counted = |file: &plumb_engine::storage::datafile::DataFile| {
             FileMoves::of(&file.file, waits.get(&file.id).copied().unwrap_or_default())
         };
@@ -661,7 +771,7 @@ pub fn of_plain_file(
     file: &File,
     cached_before: Option<Residency>,
 ) -> FileEvidence {
-    let moves = FileMoves::of(file, (0, Nanos(0)));
+    let moves = FileMoves::of(file, BufferWaits::default());
     let [reads, writes] = moves.totals();
     FileEvidence {
         role,
@@ -681,7 +791,7 @@ pub fn of_plain_file(
 /// Returns the counters of each log file so far, and its pages in the page cache.
 #[must_use]
 pub fn before_log(log: &Log) -> Vec<(FileMoves, Option<Residency>)> {
-    let of = |file: &File| (FileMoves::of(file, (0, Nanos(0))), residency(file));
+    let of = |file: &File| (FileMoves::of(file, BufferWaits::default()), residency(file));
     log.files().map(of).collect()
 }
 
@@ -698,9 +808,6 @@ pub fn of_log(log: &Log, before: &[(FileMoves, Option<Residency>)]) -> Vec<FileE
 }
 
 /// Does work between two readings; it returns its summary, and the files of its own that it used.
-///
-/// # Errors
-/// If the work fails.
 pub fn around(
     instance: &Instance,
     devices: &[DeviceDescription],

@@ -9,17 +9,18 @@
 
 pub mod archiving;
 pub mod assemble;
+pub mod calibration_store;
 pub mod device_mix;
 pub mod device_probe;
 pub mod embedded;
 mod error;
 pub mod evidence;
+pub mod instances;
 pub mod loops;
 pub mod orphans;
 pub mod place;
 pub mod rows;
 pub mod settings;
-pub mod stored;
 mod temporary;
 mod workers;
 pub mod workload;

@@ -64,10 +64,7 @@ fn refused(step: &'static str, path: &Path, why: String) -> RunError {
     RunError::Loop { step, path: path.to_path_buf(), why }
 }
 
-/// Rejects a machine where file systems cannot be made.
-///
-/// # Errors
-/// Without root, or without a tool.
+/// Rejects a machine where file systems cannot be made. Fails without root, or without a tool.
 pub fn require(path: &Path, file_systems: &[FileSystem]) -> Result<(), RunError> {
     let refuse = |why: String| Err(refused("make file systems", path, why));
     let mkfs = file_systems.iter().filter_map(|kind| kind.mkfs.first().copied());
@@ -126,11 +123,8 @@ pub fn directory(path: &Path, kind: FileSystem) -> PathBuf {
 }
 
 impl LoopMount {
-    /// Makes a file system of this size below a path, and mounts it.
-    ///
-    /// # Errors
-    /// If there is no room, a tool fails, the loop device cannot use direct I/O, or it is
-    /// cancelled. Then nothing is left behind.
+    /// Makes a file system of this size below a path, and mounts it. If it fails (no room, no
+    /// direct I/O on the loop device) or is cancelled, nothing is left behind.
     pub fn make(path: &Path, kind: FileSystem, bytes: Bytes, cancel: &Cancel) -> Result<LoopMount, RunError> {
         let directory = directory(path, kind);
         named_directory::make("--path", path, &directory)?;
@@ -209,11 +203,9 @@ fn attach(image: &Path) -> Result<String, RunError> {
 }
 
 /// Unmounts a loop device's file system and detaches the device; missing parts are no error. A
-/// device is detached only if the kernel reports the image in this directory as its file. A link of
-/// that name, or a hard link to another file, leads to a device of another user.
-///
-/// # Errors
-/// If something still uses it.
+/// device is detached only if the kernel reports the image in this directory as its file. A link
+/// of that name, or a hard link to another file, leads to a device of another user. Fails while
+/// the device is in use.
 pub fn release(directory: &Path) -> io::Result<()> {
     let other = io::Error::other;
     let Ok(held) = Directory::open(directory) else { return Ok(()) };

@@ -32,7 +32,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::owner::{self, MARK};
 use plumb_io::{Directory, EntryKind, IoError};
 use plumb_study::bundle::source_of;
-use plumb_study::written;
+use plumb_study::file_journal;
 use plumb_units::Bytes;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -42,6 +42,10 @@ use std::rc::Rc;
 
 /// Name prefixes of directories that are removed with their process.
 const PREFIXES: [&str; 4] = ["plumb-run-", "plumb-study-", "plumb-calibrate-", loops::PREFIX];
+/// Name prefix of the directory of a database server, which holds directories at any depth.
+const SERVER: &str = "plumb-postgres-";
+/// What the directory of a server holds besides its mark.
+const OF_SERVER: [&str; 2] = ["data", "server.log"];
 /// Suffix of an output's name until it is complete.
 const UNFINISHED: &str = ".unfinished";
 /// Directory of bundles unless a command names another.
@@ -89,16 +93,14 @@ impl Orphan {
     }
 
     /// Removes or restores the orphan. A directory with a stray entry stays with its mark,
-    /// and the stray is returned.
-    ///
-    /// # Errors
-    /// If the kernel returns an error, or a file was edited after its study was killed.
+    /// and the stray is returned. Fails if the kernel returns an error, or a file was edited
+    /// after its study was killed.
     pub fn remove(self) -> io::Result<Option<PathBuf>> {
         if self.stray.is_some() {
             return Ok(self.stray);
         }
         if self.end == End::PutBack {
-            written::recover(&self.path).map_err(io::Error::other)?;
+            file_journal::recover(&self.path).map_err(io::Error::other)?;
         }
         if let Some(own) = self.own_directory.as_ref().filter(|own| is_of_loop(own)) {
             loops::release(&self.path)?;
@@ -200,6 +202,9 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
     let mark = own.join(MARK);
     let path = around.path().join(&own);
     let held = owner::abandoned(&path.join(MARK))?;
+    if is_of_server(&own) {
+        return of_server(around, own, held);
+    }
     let (mut files, mut directories, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut add = |entry: Entry| {
         bytes += entry.bytes;
@@ -232,6 +237,57 @@ fn orphan(around: &Rc<Directory>, Entry { name: own, is_directory, .. }: Entry) 
         end: End::Removed,
         held,
     })
+}
+
+fn is_of_server(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SERVER))
+}
+
+/// Returns the directory of a database server whose study was killed. The server's own directory
+/// may hold any file; a link in it leads elsewhere and is a stray. A server that still runs keeps
+/// its directory.
+fn of_server(around: &Rc<Directory>, own: PathBuf, held: File) -> Option<Orphan> {
+    let path = around.path().join(&own);
+    let (mut files, mut directories, mut bytes, mut stray) = (Vec::new(), Vec::new(), 0, None);
+    let mut waiting = vec![own.clone()];
+    while let Some(directory) = waiting.pop() {
+        for entry in around.directory(&directory).and_then(|found| found.entries()).ok()? {
+            let name = directory.join(&entry.name);
+            let is_known = directory != own || OF_SERVER.iter().any(|known| entry.name == *known);
+            match around.found(&name) {
+                _ if name == own.join(MARK) => {}
+                Some(found) if found.kind == EntryKind::Directory && is_known => waiting.push(name),
+                // A killed server leaves its socket.
+                Some(found) if found.kind != EntryKind::Link && is_known => {
+                    bytes += found.allocated;
+                    files.push(name);
+                }
+                _ => stray = stray.or(Some(around.path().join(&name))),
+            }
+        }
+        if directory != own {
+            directories.push(directory);
+        }
+    }
+    // A directory is found before those in it.
+    directories.reverse();
+    if serves(&path.join(OF_SERVER[0])) {
+        return None;
+    }
+    files.push(own.join(MARK));
+    let (around, own_directory) = (Rc::clone(around), Some(own));
+    let end = End::Removed;
+    Some(Orphan { path, bytes: Bytes(bytes), around, files, directories, own_directory, stray, end, held })
+}
+
+/// True if the process that a server's directory names works in it.
+fn serves(data: &Path) -> bool {
+    let process = || {
+        let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+        let number: u32 = text.lines().next()?.trim().parse().ok()?;
+        fs::read_link(format!("/proc/{number}/cwd")).ok()
+    };
+    process().is_some_and(|works_in| data.canonicalize().is_ok_and(|data| data == works_in))
 }
 
 /// Finds an entry in a directory of runs or of a loop device that plumb did not make.
@@ -295,7 +351,7 @@ fn is_of_loop(path: &Path) -> bool {
 /// Returns the file that a study overwrote, from the mark next to it.
 fn written_over(around: &Rc<Directory>, mark: &Path) -> Option<Orphan> {
     let marked = around.path().join(mark);
-    let path = written::journalled(&marked)?;
+    let path = file_journal::journalled(&marked)?;
     let held = owner::abandoned(&marked)?;
     Some(Orphan {
         path,

@@ -166,10 +166,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Describes the device under each directory.
-    ///
-    /// # Errors
-    /// If a directory is missing, or is no directory.
+    /// Describes the device under each directory. Fails if a directory is
+    /// missing, or is no directory.
     pub fn describe(&self) -> Result<Vec<DeviceDescription>, RunError> {
         let mut described: Vec<DeviceDescription> = Vec::new();
         for (name, path) in self.named() {
@@ -229,9 +227,6 @@ fn later(mut device: DeviceDescription, needed: u64) -> Result<DeviceDescription
 }
 
 /// Rejects a need that the file system has no room for.
-///
-/// # Errors
-/// If less is free.
 pub fn require_space(device: &DeviceDescription, needed: u64) -> Result<(), RunError> {
     if device.space.free.0 >= needed {
         return Ok(());

@@ -39,9 +39,6 @@ pub fn of_log(settings: &Settings, setting: Setting, log: &LogDone) -> Option<St
 /// Returns the effective settings of an open instance, and of its log if open, a line each. Values
 /// left to the engine are replaced by its choices. Instances with equal lines behave alike. A value
 /// found only during the work (`sort_read_fac`) stays as requested.
-///
-/// # Errors
-/// If the settings allow no plan of a sort.
 pub fn effective(instance: &Instance, log: Option<&Log>) -> Result<Vec<String>, EngineError> {
     let direct_writes = device_probe::plan(instance)?.direct_writes;
     let log = log.map(|log| LogDone::of(log, None));

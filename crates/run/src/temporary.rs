@@ -34,9 +34,7 @@ pub struct Temporary {
 
 impl Temporary {
     /// Makes a database in new directories of this name, one in each place, after a check for room.
-    ///
-    /// # Errors
-    /// If there is no room, or something cannot be made; then nothing is left behind.
+    /// Fails if there is no room, or something cannot be made. Then nothing is left behind.
     pub fn create(
         places: &Places<'_>,
         name: &str,
@@ -52,7 +50,7 @@ impl Temporary {
             indx: all(sizes.indx, beside.indx),
         };
         if settings.word(Setting::IoMethod) == "null" {
-            return Temporary::in_memory(places, settings, (sizes, total(&room)), cancel, observer);
+            return Temporary::in_memory(places, settings, sizes, total(&room), cancel, observer);
         }
         places.require_room(&room)?;
         let mut made = Temporary { instance: None, directories: Vec::new(), owners: Vec::new(), keep: false };
@@ -102,7 +100,8 @@ impl Temporary {
     fn in_memory(
         places: &Places<'_>,
         settings: Settings,
-        (sizes, needed): (InitialSizes, u64),
+        sizes: InitialSizes,
+        needed: u64,
         cancel: Cancel,
         observer: &dyn Observer,
     ) -> Result<Temporary, RunError> {
@@ -114,10 +113,7 @@ impl Temporary {
         Ok(Temporary { instance: Some(instance), directories: Vec::new(), owners: Vec::new(), keep: false })
     }
 
-    /// Returns the database, which must be open.
-    ///
-    /// # Panics
-    /// After [`Temporary::close`].
+    /// Returns the database, which must be open. Panics after [`Temporary::close`].
     #[must_use]
     pub fn instance(&self) -> &Instance {
         self.instance.as_ref().expect("there until it is closed")

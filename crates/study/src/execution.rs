@@ -27,11 +27,8 @@ use std::collections::BTreeSet;
 /// Failed blocks that end a study.
 const FAILED_BLOCKS_MAX: usize = 3;
 
-/// Runs the rest of a study's plan and records why it stopped. A study that ended by
-/// its own rule is unchanged.
-///
-/// # Errors
-/// If the target cannot be prepared, or the bundle cannot be written; the bundle stays whole.
+/// Runs the rest of a study's plan and records why it stopped. A study that ended by its own rule
+/// is unchanged. After an error the bundle stays whole.
 pub fn execute(
     bundle: &mut Bundle,
     target: &mut dyn Target,
@@ -79,10 +76,8 @@ fn stood_still(stopped: Nanos) -> String {
 }
 
 /// Returns the reason why a study has ended by its own rule; `None` if it may continue.
-///
-/// # Errors
-/// If it ended before its last block. Its figures were shown, and more blocks after a look at
-/// them would be another experiment.
+/// Fails if it ended before its last block: its figures were shown, and more blocks after
+/// that would be another experiment.
 pub fn ended(bundle: &Bundle) -> Result<Option<Stop>, StudyError> {
     match bundle.contents().end.map(|end| end.stop) {
         None | Some(Stop::Interrupted) => Ok(None),

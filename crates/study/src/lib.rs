@@ -18,6 +18,7 @@
 //! Nothing is printed; progress goes to an [`Observer`].
 
 pub mod analysis;
+pub mod best_level;
 pub mod bundle;
 pub mod canary;
 pub mod compare;
@@ -25,6 +26,7 @@ pub mod definition;
 pub mod disturbance;
 mod error;
 pub mod execution;
+pub mod file_journal;
 pub mod machine;
 mod observer;
 pub mod pilot;
@@ -37,7 +39,6 @@ pub mod share;
 pub mod targets;
 pub mod verify;
 pub mod vocabulary;
-pub mod written;
 
 pub use error::StudyError;
 pub use observer::{Observer, Stage, WAITS};

@@ -19,6 +19,12 @@ pub enum Stage<'a> {
         recorder: &'a Recorder,
         rows: u64,
     },
+    Scan {
+        /// Counts the work of the database.
+        recorder: &'a Recorder,
+        /// Rows to read; 0 if unknown.
+        rows: u64,
+    },
     /// Rows are imported by transactions.
     Import {
         /// Counts the work of the database.

@@ -85,12 +85,9 @@ impl fmt::Display for Pilot {
     }
 }
 
-/// Runs the pilot of a study that must find an effect of this share in each of its claims.
-/// `None` if it was interrupted.
-///
-/// # Errors
-/// If the target cannot be prepared, a run fails, its figure has no logarithm, or the
-/// study would be too long.
+/// Runs the pilot of a study that must find an effect of this share in each of its claims. `None`
+/// if it was interrupted. Fails if the target cannot be prepared, a run fails, its figure has no
+/// logarithm, or the study would be too long.
 pub fn pilot(
     target: &mut dyn Target,
     plan: &Plan,
@@ -156,8 +153,8 @@ pub fn pilot(
     Ok(Some(Pilot { effect, deviation, run, blocks, claim, runs, spent }))
 }
 
-/// Rejects a budget that the pilot alone would spend, estimated from its first run with
-/// preparation.
+/// Rejects a budget that the pilot alone would spend, estimated from
+/// its first run with preparation.
 fn require_time(budget: Option<Nanos>, first: Nanos) -> Result<(), String> {
     let needed = Nanos(first.0.saturating_mul(2 * PAIRS as u64 + 1));
     match budget {

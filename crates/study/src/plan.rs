@@ -62,10 +62,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a study with these changes.
-    ///
-    /// # Errors
-    /// If its design is impossible.
+    /// Plans a study with these changes. Fails if its design is impossible.
     pub fn new(mut study: Study, options: PlanOptions, until: Until, seed: u64) -> Result<Plan, StudyError> {
         let why = |why: String| StudyError::Plan { study: study.name.clone(), why };
         if let Some(rows) = options.rows {
@@ -102,10 +99,7 @@ impl Plan {
         slots.into_iter().enumerate().map(cell).collect()
     }
 
-    /// Rejects a budget too small for a single block.
-    ///
-    /// # Errors
-    /// With the least time of one block.
+    /// Rejects a budget too small for a single block. The error names the least time of one block.
     pub fn require_room(&self, budget: Option<Nanos>) -> Result<(), StudyError> {
         let Some(budget) = budget else { return Ok(()) };
         let run = (self.study.rows() as f64 / ROWS_PER_SECOND_MAX).max(RUN_SECONDS_MIN);

@@ -34,9 +34,6 @@ impl Provenance {
     }
 
     /// Parses a provenance, of the first version too.
-    ///
-    /// # Errors
-    /// If the text is not a provenance.
     pub fn from_json(text: &str) -> serde_json::Result<Provenance> {
         let mut value: serde_json::Value = serde_json::from_str(text)?;
         if let Some(serde_json::Value::Object(header)) = value.get("header").cloned()

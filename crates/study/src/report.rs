@@ -22,9 +22,6 @@ pub struct Derived {
 }
 
 /// Derives analysis and reports; `evidence` is the hash of the input's files.
-///
-/// # Errors
-/// If the analysis cannot be serialised.
 pub fn derive(contents: &Contents, evidence: String, page: RenderPage) -> Result<Derived, StudyError> {
     let analysis = Analysis { evidence_hash: Some(evidence), ..analyse(contents) };
     let reports = REPORTS.into_iter().zip(page(&analysis));
@@ -33,9 +30,6 @@ pub fn derive(contents: &Contents, evidence: String, page: RenderPage) -> Result
 }
 
 /// Analyses a bundle and writes the derived files into it.
-///
-/// # Errors
-/// If a file cannot be written.
 pub fn publish(bundle: &mut Bundle, page: RenderPage) -> Result<Analysis, StudyError> {
     let Derived { analysis, files } = derive(bundle.contents(), bundle.evidence(), page)?;
     files.iter().try_for_each(|(name, text)| bundle.write(name, text))?;

@@ -4,7 +4,6 @@
 //! block devices are sampled until they are idle. Other processes may use the same device
 //! indefinitely, so the wait is bounded, and the run records if the bound was reached. Without a
 //! device there is no wait.
-//! is no device there is no wait.
 
 use crate::bundle::Settled;
 use plumb_events::clock;

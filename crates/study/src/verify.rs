@@ -23,10 +23,8 @@ pub struct Verified {
     pub analysis: Option<Analysis>,
 }
 
-/// Verifies every file of a bundle.
-///
-/// # Errors
-/// The first file that has changed, or does not follow from the raw records.
+/// Verifies every file of a bundle. Fails on the first file that has changed, or does not
+/// follow from the raw records.
 pub fn verify(directory: &Path, kinds: &Kinds, page: RenderPage) -> Result<Verified, StudyError> {
     let manifest = Manifest::read(directory)?;
     for name in manifest.names() {
@@ -51,11 +49,8 @@ pub fn verify(directory: &Path, kinds: &Kinds, page: RenderPage) -> Result<Verif
     Ok(Verified { files: manifest.names().count(), runs: contents.runs.len(), evidence, analysis })
 }
 
-/// Verifies a bundle and compares its hash with the published one, which a forged bundle cannot
-/// match.
-///
-/// # Errors
-/// As [`verify`], or if the hash differs.
+/// Verifies a bundle and compares its hash with the published one, which
+/// a forged bundle cannot match.
 pub fn verify_published(
     directory: &Path,
     kinds: &Kinds,

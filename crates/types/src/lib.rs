@@ -9,6 +9,7 @@
 
 mod column_type;
 mod number_form;
+mod number_sum;
 mod schema;
 
 pub mod date;
@@ -29,6 +30,7 @@ pub use number::{
     number_to_string, parse_number, try_encode_number,
 };
 pub use number_form::NumberForm;
+pub use number_sum::NumberSum;
 pub use row::{ColumnWalk, Columns, RowError, column_at, columns, leading_word};
 pub use schema::{Column, Schema, SchemaError, listed_names};
 pub use source::{RecordSource, RowSource, SourceError};
@@ -39,3 +41,7 @@ pub const COLUMN_COUNT_MAX: usize = 255;
 
 /// Longest text column in bytes.
 pub const TEXT_BYTES_MAX: u32 = 32_767;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

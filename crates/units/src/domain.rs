@@ -19,10 +19,12 @@ pub enum Domain {
     BlockSize,
     /// A path, or nothing.
     Path,
-    /// Blocks from this number on, or bytes where K, M, G, T or P stands behind it.
+    /// Blocks from this number on, or bytes where K, M, G, T or P follows.
     Blocks(u64),
     /// A time; a number without a unit is of seconds.
     Time,
+    /// A text of one line with at most this many bytes; it may be empty.
+    Text(usize),
 }
 
 impl Domain {
@@ -54,6 +56,7 @@ impl Domain {
             Domain::Path => "a path, or nothing".to_string(),
             Domain::Blocks(least) => format!("{least} blocks or more, or bytes"),
             Domain::Time => "a time".to_string(),
+            Domain::Text(most) => format!("a line of at most {most} bytes"),
         }
     }
 
@@ -64,7 +67,7 @@ impl Domain {
         match self {
             Domain::Size(..) | Domain::PowerOfTwo(..) | Domain::BlockSize => parse_size(text).ok(),
             Domain::Count(..) | Domain::AutoOrCount(..) => parse_count(text).ok(),
-            Domain::Word(_) | Domain::Path | Domain::Blocks(_) | Domain::Time => None,
+            Domain::Word(_) | Domain::Path | Domain::Blocks(_) | Domain::Time | Domain::Text(_) => None,
         }
     }
 
@@ -84,6 +87,7 @@ impl Domain {
             Domain::BlockSize => number.is_some_and(|number| BlockSize::new(number).is_some()),
             // It goes into records as one line.
             Domain::Path => !text.contains(char::is_control),
+            Domain::Text(most) => text.len() <= most && !text.contains(char::is_control),
             Domain::Blocks(_) | Domain::Time => false,
         }
     }

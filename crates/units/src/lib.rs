@@ -38,5 +38,9 @@ pub use time::Nanos;
 pub use value_range::ValueRange;
 pub use visible::{COLUMN_MOST, changes_direction, cut, visible, visible_lines};
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests;

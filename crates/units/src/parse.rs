@@ -36,8 +36,8 @@ pub fn parse_size(text: &str) -> Result<u64, ParseUnitError> {
 
 /// Parses a count; K, M, G and T are powers of 1000.
 ///
+/// # Errors
 /// When the text is no number with such a suffix, or exceeds 2^63.
-/// When the text is no number with such an ending, or exceeds 2^63.
 pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
     parse_scaled(text.trim(), 1000).ok_or_else(|| ParseUnitError {
         text: text.to_string(),

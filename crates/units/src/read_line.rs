@@ -45,8 +45,8 @@ impl ReadLine {
         self.read_fac_of(block_bytes, self.start_seconds + transfer).round() as u64
     }
 
-    /// Returns the same ratio for reads of one block that take so many seconds each, as several in
-    /// flight do; at least 1.
+    /// Returns the same ratio for a measured time of a one-block read, seconds, such as that with
+    /// several reads in flight; at least 1.
     #[must_use]
     pub fn read_fac_of(&self, block_bytes: u64, block_seconds: f64) -> f64 {
         let ratio = block_seconds / (block_bytes as f64 / self.bytes_per_second);

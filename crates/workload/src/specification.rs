@@ -11,17 +11,37 @@ use plumb_events::Phase;
 use plumb_units::{Bytes, Domain, Nanos, parse_count, parse_duration, parse_size};
 use std::fmt;
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 
-/// Values that a parameter takes.
+/// The texts that parameters of this process have as values. A value is a number; that of a text is
+/// its place here. Texts come from a command line or a study file, so there are few.
+static TEXTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Returns the place of a text among those of this process.
+fn place_of_text(text: &str) -> u64 {
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = texts.iter().position(|known| known == text).unwrap_or_else(|| {
+        texts.push(text.to_string());
+        texts.len() - 1
+    });
+    place as u64
+}
+
+fn text_at(place: u64) -> String {
+    TEXTS.lock().unwrap_or_else(PoisonError::into_inner)[place as usize].clone()
+}
+
+/// Flag of a value given in bytes instead of blocks.
 const IN_BYTES: u64 = 1 << 63;
 
-/// The blocks of a length that [`Domain::Blocks`] has read, where a block has so many bytes.
+/// Returns the number of blocks in a value parsed by [`Domain::Blocks`], given the bytes of a
+/// block.
 #[must_use]
 pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
     if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
 }
 
-/// Divides a length that [`Takes::Blocks`] has read, in its own unit; the result is at least 1.
+/// Divides a value parsed by [`Domain::Blocks`], in its own unit; the result is at least 1.
 pub(crate) fn part_of_blocks(value: u64, parts: u64) -> u64 {
     value & IN_BYTES | ((value & !IN_BYTES) / parts.max(1)).max(1)
 }
@@ -64,7 +84,7 @@ pub struct Parameter {
     pub decides: Decides,
     /// Values that it takes, with their range.
     pub takes: Domain,
-    /// Its default as it would be typed; none where nothing stands for it.
+    /// Default as typed by a user; `None` if no value means the default.
     pub default: Option<&'static str>,
     /// Parameter that this one replaces, because both give the same in other words.
     pub instead_of: Option<&'static str>,
@@ -118,6 +138,10 @@ impl Parameter {
                 };
                 parse_duration(&text).map(|time| time.0).map_err(|error| error.to_string())
             }
+            Domain::Text(_) => match self.takes.admits(text.trim()) {
+                true => Ok(place_of_text(text.trim())),
+                false => Err(format!("expected {}", self.takes.describe())),
+            },
             Domain::PowerOfTwo(..) | Domain::AutoOrCount(..) | Domain::BlockSize | Domain::Path => {
                 unreachable!("no parameter takes these")
             }
@@ -139,6 +163,7 @@ impl Parameter {
                 })
             }
             Domain::Time => Shown::Text(in_seconds(Nanos(value))),
+            Domain::Text(_) => Shown::Text(text_at(value)),
             _ => Shown::Number(value),
         }
     }
@@ -446,8 +471,105 @@ pub const CTAS: Workload = Workload {
     row_bytes: None,
 };
 
+/// Most bytes of a parameter that is a text.
+const TEXT_MOST: usize = 1000;
+
+const WHERE: Parameter = Parameter {
+    name: "where",
+    help: "Condition on the rows, as 'store_id < 100 and prod_id >= 7'; tested on encoded values",
+    decides: Decides::Work,
+    takes: Domain::Text(TEXT_MOST),
+    default: None,
+    instead_of: None,
+};
+
+/// Full scans of a table.
+pub const SCAN: Workload = Workload {
+    name: "scan",
+    help: "Load the sales table, scan it by one or several streams at once, count rows and add columns; verify both",
+    data: "SALES",
+    measures: "scan",
+    phases: &[Phase::Load, Phase::DeviceProbe, Phase::TableScan, Phase::Verify],
+    verified: "every stream found the rows that the generator makes, by number, by the sums of columns and by checksum",
+    parameters: &[
+        ROWS,
+        SEED,
+        data(
+            "filled",
+            Domain::Word(&["direct", "conventional"]),
+            "direct",
+            "How the table is filled: by direct path, or by transactions, whose rows lie in other blocks",
+        ),
+        work(
+            "streams",
+            Domain::Count(1, 64),
+            "1",
+            "Scans at once, each of the whole table with servers of its own",
+        ),
+        work(
+            "instances",
+            Domain::Count(1, 64),
+            "1",
+            "Processes that scan a share of the extents each, reading the closed database; 1: this process scans",
+        ),
+        Parameter {
+            name: "columns",
+            help: "NUMBER columns to add, as regular_qty,regular_amt; none: rows are counted",
+            ..WHERE
+        },
+        WHERE,
+        work(
+            "checksum",
+            NO_YES,
+            "false",
+            "true: a scan also hashes every byte of the rows; the verification compares the sum either way",
+        ),
+    ],
+    row_bytes: None,
+};
+
+/// Copy of some columns of a wide table, by direct path.
+pub const PRODUCER: Workload = Workload {
+    name: "producer",
+    help: "Load a table of wide rows, copy some of its columns by direct path into a new or an existing table, verify them",
+    data: "SALES_WIDE",
+    measures: "table copy",
+    phases: &[Phase::Load, Phase::DeviceProbe, Phase::TableCopy, Phase::Verify],
+    verified: "the table has the projected rows of the generator, by number, by the sums of its columns and by checksum",
+    parameters: &[
+        Parameter { default: Some("1M"), ..ROWS },
+        SEED,
+        Parameter {
+            name: "columns",
+            help: "Columns of the new rows",
+            default: Some("sales_date,store_id,prod_id,regular_qty,regular_amt,note_1,note_2"),
+            ..WHERE
+        },
+        WHERE,
+        work(
+            "load",
+            Domain::Word(&["serial", "parallel"]),
+            "parallel",
+            "serial: one session loads what all servers scan; parallel: each server loads what it scans",
+        ),
+        work(
+            "target",
+            Domain::Word(&["new", "existing"]),
+            "new",
+            "existing: the table has rows before, which stay",
+        ),
+        work(
+            "logging",
+            Domain::Word(&["logging", "nologging"]),
+            "logging",
+            "nologging: no redo, even where archive_log_mode is on, unless force_logging is",
+        ),
+    ],
+    row_bytes: None,
+};
+
 /// Every workload, in the order of lists.
-pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &CTAS, &SLOB];
+pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &CTAS, &SLOB, &SCAN, &PRODUCER];
 
 impl Workload {
     /// Returns the workload of this name.
@@ -558,6 +680,12 @@ impl Work {
         self.given[place].or_else(|| parameter.parse(parameter.default?).ok())
     }
 
+    /// Returns a parameter's text; `None` if it has none, or an empty one.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.value(name).map(text_at).filter(|text| !text.is_empty())
+    }
+
     /// Returns the number of rows or records: as given, or by the bytes that they take. Schemas
     /// have one row a block; a scale in bytes counts blocks of 8K.
     #[must_use]
@@ -605,15 +733,45 @@ impl Work {
     pub fn arguments(&self) -> String {
         let mut text = self.workload.name.to_string();
         for (name, value) in self.values() {
-            let _ = write!(text, " --{name} {value}");
+            let _ = match value {
+                Shown::Text(value) if !value.bytes().all(is_plain) || value.is_empty() => {
+                    write!(text, " --{name} '{}'", value.replace('\'', r"'\''"))
+                }
+                value => write!(text, " --{name} {value}"),
+            };
         }
         text
     }
 }
 
+/// True for a byte that a shell takes as it is.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b',' | b'-' | b'_' | b'/' | b'+' | b':')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_kept_as_it_was_typed_and_quoted_for_a_shell() {
+        let mut work = Work::of(&SCAN);
+        assert_eq!((work.text("where"), work.text("columns")), (None, None));
+        work.set("where", " name = 'O''Hara' ").expect("a line");
+        work.set("columns", "a,b").expect("a line");
+        assert_eq!(work.text("where").as_deref(), Some("name = 'O''Hara'"));
+        assert!(
+            work.arguments().contains(r"--columns a,b --where 'name = '\''O'\'''\''Hara'\'''"),
+            "{}",
+            work.arguments()
+        );
+        let mut same = Work::of(&SCAN);
+        same.set("columns", "a,b").expect("a line");
+        same.set("where", "name = 'O''Hara'").expect("a line");
+        assert_eq!(same, work);
+        let refused = work.set("where", "a\nb").expect_err("two lines");
+        assert!(refused.ends_with("expected a line of at most 1000 bytes"), "{refused}");
+    }
 
     #[test]
     fn names_are_unique_and_every_default_is_in_range() {

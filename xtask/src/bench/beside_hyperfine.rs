@@ -1,23 +1,24 @@
-//! hyperfine and plumb on the same two commands, which are one: on a machine that stays as it is, and on one that gets
-//! busy half way.
+//! Compares a command with itself by hyperfine and by plumb, on an idle machine and on one that
+//! becomes busy half way.
 //!
-//! Both get the same loop of awk twice, told apart by an argument that it does not read. hyperfine runs one command to its end
-//! and then the other; plumb runs them in turn, in random order. The load is a loop on every processor, started after half
-//! of the time that the tool took when nobody disturbed it.
+//! Both tools get the same loop of awk twice, with an unused argument as the only difference.
+//! hyperfine makes all runs of one command, then all of the other; plumb interleaves them in random
+//! order. The load is a loop on every processor. It starts after half of the tool's undisturbed
+//! time.
 //!
-//! What hyperfine says is its summary, `A ran 1.95 +- 0.12 times faster than B`: it is counted as a difference where what
-//! is added and taken away leaves the ratio above 1. It makes no test, and claims no rate of error for that line. The medians of the
-//! ratios say how large the difference was.
+//! hyperfine prints `A ran 1.95 +- 0.12 times faster than B`. That is counted as a difference if
+//! the ratio minus its deviation is above 1. hyperfine makes no test and states no rate of error
+//! for that line. The median ratio gives the size of the false difference.
 
 use super::commands::{Options, Said, looped, report, study, turns};
 use anyhow::Context;
 use plumb_events::now;
-use plumb_units::Nanos;
+use plumb_units::{Nanos, median};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Loops on the processors, ended when this is dropped.
+/// A loop on each processor; dropping it ends them.
 struct Load(Vec<Child>);
 
 impl Load {
@@ -39,7 +40,7 @@ impl Drop for Load {
     }
 }
 
-/// Runs a tool, with a load on the machine from the half of the time that it usually takes.
+/// Runs a tool, and starts a load on the machine after half of the tool's usual time.
 fn disturbed<T: Send>(usual: Nanos, tool: impl FnOnce() -> anyhow::Result<T> + Send) -> anyhow::Result<T> {
     thread::scope(|scope| {
         let running = scope.spawn(tool);
@@ -51,7 +52,7 @@ fn disturbed<T: Send>(usual: Nanos, tool: impl FnOnce() -> anyhow::Result<T> + S
     })
 }
 
-/// The summary of hyperfine: the slower over the faster, and what it adds and takes away.
+/// hyperfine's summary: time of the slower over the faster, and its deviation.
 #[derive(Debug, Clone, Copy)]
 struct Ratio {
     of: f64,
@@ -86,7 +87,7 @@ fn hyperfine(program: &str, turns: u64, runs: u64) -> anyhow::Result<Ratio> {
 
 pub(super) fn run(options: &Options, program: &str) -> anyhow::Result<()> {
     let turns = turns()?;
-    // Of three runs a block one is of the second command.
+    // A block has two runs of the first command and one of the second; hyperfine gets the mean.
     let runs = options.blocks * 3 / 2;
     println!("{turns} turns of a loop; hyperfine {runs} runs of each, plumb {} blocks", options.blocks);
     let plumb = |number: u64| study(&looped(turns, "{arm}"), "arm=1,2", options, number);
@@ -105,19 +106,22 @@ pub(super) fn run(options: &Options, program: &str) -> anyhow::Result<()> {
             ratios.push(if busy { disturbed(usual[0], fine)? } else { fine()? });
             said.push(if busy { disturbed(usual[1], study)? } else { study()? });
         }
-        show(&mut ratios, &said);
+        show(&ratios, &said);
     }
     Ok(())
 }
 
-fn show(ratios: &mut [Ratio], said: &[Said]) {
+fn show(ratios: &[Ratio], said: &[Said]) {
     let apart = ratios.iter().filter(|ratio| ratio.of - ratio.deviation > 1.0).count();
     report("hyperfine: one ran faster by more than its +-", apart, ratios.len());
-    ratios.sort_by(|one, two| one.of.total_cmp(&two.of));
-    if let (Some(middle), Some(most)) = (ratios.get(ratios.len() / 2), ratios.last()) {
+    let typical = |figure: fn(&Ratio) -> f64| median(&ratios.iter().map(figure).collect::<Vec<_>>());
+    if let Some(most) = ratios.iter().max_by(|one, two| one.of.total_cmp(&two.of)) {
         println!(
             "    the median summary: {:.2} +- {:.2} times faster; the most: {:.2} +- {:.2}",
-            middle.of, middle.deviation, most.of, most.deviation
+            typical(|ratio| ratio.of),
+            typical(|ratio| ratio.deviation),
+            most.of,
+            most.deviation
         );
     }
     for label in ["PROVED faster", "PROVED slower", "MIXED", "UNSTABLE", "NOT PROVED"] {

@@ -1,52 +1,49 @@
-//! Commands whose truth is known: what `plumb study` says of two that are the same, and of two of which one does more.
+//! Runs `plumb study` on commands whose difference is known: none (A/A), or a few per cent.
 //!
-//! The command is a loop of awk, sized to last some 20 ms here. An argument that it does not read tells the arms of the A/A
-//! studies apart, so that whatever they prove is false. In the others one arm has so many per cent more turns. Each study
-//! is a process of the program beside this one, on the settings that a user has: what is counted is what a user would read.
+//! The command is a loop of awk that lasts about 20 ms. An unused argument distinguishes the arms
+//! of an A/A study, so each proof there is false. In the other studies one arm makes more turns.
+//! Each study is a process of plumb with default settings, so the counts are those of a user.
 //!
-//! Limits: the rates are of this machine and of what else ran on it; the intervals (Clopper and Pearson) say how far the
-//! numbers reach. A per cent more turns is a little less than a per cent more time, because of awk's own start.
+//! Limits: the rates hold for this machine and its other load; the Clopper-Pearson intervals give
+//! their error. 1% more turns take slightly less than 1% more time, because awk has to start.
 
-use super::beside_hyperfine;
 use anyhow::Context;
 use clap::Args;
 use plumb_events::now;
 use plumb_proof::interval::Interval;
 use plumb_proof::proportion::interval;
+use plumb_units::median;
 use std::process::Command;
 
-/// How long one run is to last, seconds.
+/// Target length of a run, seconds.
 const SECONDS: f64 = 0.02;
-/// Per cent of turns that one arm has more.
+/// Additional turns of one arm, per cent.
 const MORE: [u64; 3] = [2, 5, 10];
 
-/// How many studies.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A/A studies.
+    /// Number of A/A studies to make.
     #[arg(long, default_value_t = 60)]
     studies: u64,
-    /// Studies of each known difference.
+    /// Number of studies of each known difference.
     #[arg(long, default_value_t = 20)]
     pub(super) known: u64,
-    /// Blocks of each study.
+    /// Number of blocks of each study.
     #[arg(long, default_value_t = 10)]
     pub(super) blocks: u64,
-    /// Instead: one command twice, by hyperfine and by plumb, also while the machine gets busy; takes hyperfine's path
+    /// Instead compare one command with itself, by hyperfine and plumb, also under a
+    /// starting load; takes hyperfine's path
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, default_missing_value = "hyperfine")]
-    beside_hyperfine: Option<String>,
+    pub(super) beside_hyperfine: Option<String>,
 }
 
-/// What a study said: the first claim's verdict, and the smallest effect that it would have found.
+/// Result of a study: the first claim's verdict, and the smallest effect that it could find.
 pub(super) struct Said {
     pub(super) verdict: String,
     floor: Option<f64>,
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
-    if let Some(program) = &options.beside_hyperfine {
-        return beside_hyperfine::run(options, program);
-    }
     let turns = turns()?;
     println!("{turns} turns of a loop last about {} ms; {} blocks a study", SECONDS * 1e3, options.blocks);
     let mut equal = Vec::new();
@@ -68,16 +65,14 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
         }
         let slower = known.iter().filter(|said| said.verdict.contains("slower")).count();
         report(&format!("{more}% more turns: PROVED slower"), slower, known.len());
-        let mut floors: Vec<f64> = known.iter().filter_map(|said| said.floor).collect();
-        floors.sort_by(f64::total_cmp);
-        if let Some(floor) = floors.get(floors.len() / 2) {
-            println!("    the median study said that it finds {:.1}% with 80% power", floor * 100.0);
-        }
+        let floors: Vec<f64> = known.iter().filter_map(|said| said.floor).collect();
+        let floor = 100.0 * median(&floors);
+        println!("    the median study said that it finds {floor:.1}% with 80% power");
     }
     Ok(())
 }
 
-/// A loop of so many turns, with an argument that it does not read.
+/// Returns a loop of `turns` turns, with an unused argument.
 pub(super) fn looped(turns: u64, arm: &str) -> String {
     format!("awk -v arm={arm} 'BEGIN{{for(i=0;i<{turns};i++)x+=i}}'")
 }
@@ -92,7 +87,7 @@ pub(super) fn report(what: &str, found: usize, of: usize) {
     );
 }
 
-/// As many turns as last so long here.
+/// Returns the number of turns that last [`SECONDS`] on this machine.
 pub(super) fn turns() -> anyhow::Result<u64> {
     const TRIED: u64 = 1_000_000;
     let mut least = f64::INFINITY;

@@ -1,7 +1,7 @@
-//! Crash cycles: on simulated disks, by the seed: how many, how fast, and the first that is wrong; and on the real one, with processes that
-//! are killed.
+//! Runs crash cycles on simulated disks, by seed, and with killed processes on a real disk. Prints
+//! their number, their rate and the first failure.
 //!
-//! The cycles are those of `plumb_crash`, which the engine's tests go through in small.
+//! The cycles are those of `plumb_crash`; the engine's tests run a few of them.
 
 use anyhow::Context as _;
 use clap::Args;
@@ -12,51 +12,50 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Cycles on one disk, until a new one is taken.
+/// Cycles on one disk, before the next seed takes a new disk.
 const CHAIN: u64 = 8;
 
-/// Operations of a run that is crashed at every request.
+/// Operations of a run that crashes at every request.
 const STEPS: u64 = 40;
 
-/// How many cycles, from which seed.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The first seed.
+    /// First seed of the cycles.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Seeds; each is a chain of 8 cycles.
+    /// Number of seeds; each is a chain of 8 cycles.
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
-    /// Short runs that are crashed at every request, besides; the first seed is the same.
+    /// Number of short runs that crash at every request, in addition, from the same first seed.
     #[arg(long, default_value_t = 0)]
     exhaustive: u64,
-    /// All pairs of operations, each crashed at every request, besides.
+    /// Also run all pairs of operations, each crashed at every request.
     #[arg(long)]
     pairs: bool,
-    /// Log files that lie outside of the home, in place of all other kinds of logs.
+    /// Use only log files outside the home, instead of all other kinds of logs.
     #[arg(long)]
     outside: bool,
-    /// Runs on disks with a fault, so many of each kind of fault, besides.
+    /// Number of runs with each kind of disk fault, in addition.
     #[arg(long, default_value_t = 0)]
     faults: u64,
-    /// Processes that are killed, besides, on a real disk.
+    /// Number of processes killed on a real disk, in addition.
     #[arg(long, default_value_t = 0)]
     kill: u64,
-    /// Where their database is made.
+    /// Directory of the killed processes' database.
     #[arg(long, value_name = "DIR", default_value = ".")]
     path: PathBuf,
-    /// Processes that share the work on simulated disks.
+    /// Number of processes that share the work on simulated disks.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=256))]
     processes: u64,
-    /// Is one of those, of this number.
+    /// Run as the process of this number.
     #[arg(long, hide = true)]
     share: Option<u64>,
-    /// Is a process that is killed, with this database.
+    /// Run as a process to be killed, on this database.
     #[arg(long, hide = true)]
     child: Option<PathBuf>,
 }
 
-/// Runs the cycles; a cycle that fails ends them with its seed.
+/// Runs the cycles. The first failure ends them and prints its seed.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     if let Some(home) = &options.child {
         return kill::child(home, kill::settings(&[]), &kill::to_stdout)
@@ -74,17 +73,16 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Chains,
-    /// Short runs that are crashed at every request.
     Exhaustive,
     Pairs,
     Fault(Fault),
 }
 
-/// What a part came to: first what its rate is of, then what [`Part::show`] names.
+/// Result of a part: first the count whose rate is printed, then those that [`Part::show`] names.
 type Counts = [u64; 5];
 
 impl Part {
-    /// Those that were asked for, each with how many numbers it has.
+    /// Returns the requested parts, each with its number of units.
     fn all(options: &Options) -> Vec<(Part, u64)> {
         let pairs = if options.pairs { OPERATIONS.len().pow(2) as u64 } else { 0 };
         let mut all =
@@ -94,7 +92,7 @@ impl Part {
         all
     }
 
-    /// Does the one of this number. Plain logs, those that are copied and others come in turn.
+    /// Runs the unit of this number. Units take the kinds of logs in turn.
     fn run(self, first: u64, number: u64, bases: &[Base], filled: &[Base]) -> Counts {
         let (base, seed) = (&bases[number as usize % bases.len()], first + number);
         let _names_itself = NamesItself(self, seed);
@@ -136,7 +134,7 @@ impl Part {
     }
 }
 
-/// Says what was under way when something that knows no seed has panicked.
+/// Prints the part and seed if the work panics, because the panicking code knows no seed.
 struct NamesItself(Part, u64);
 
 impl Drop for NamesItself {
@@ -147,9 +145,9 @@ impl Drop for NamesItself {
     }
 }
 
-/// Does what is one process's of each part, and says what it came to, a line a part.
+/// Runs one process's share of each part and prints its counts, a line per part.
 fn take_share(options: &Options, share: u64) {
-    // Whoever waits for the line may be gone.
+    // Otherwise this process outlives a parent that was killed.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let bases = if options.outside { vec![Base::new(LogKind::Outside)] } else { Base::of_each_kind() };
     let filled = match (options.pairs, options.outside) {
@@ -172,18 +170,19 @@ fn take_share(options: &Options, share: u64) {
     }
 }
 
-/// A process with a share, which ends with this one's interest in it.
+/// A process with a share of the work; dropping it kills the process.
 struct Sharer(Child, Lines<BufReader<ChildStdout>>);
 
 impl Drop for Sharer {
     fn drop(&mut self) {
-        // It may have ended.
+        // An error means that it has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Has processes do the work: threads of one would interrupt each other each time that one gives memory back, and make two thirds of the cycles.
+/// Runs the shares in processes. Rejected: threads make two thirds of the cycles, because each
+/// return of memory to the kernel interrupts all threads of the process.
 fn run_shares(options: &Options) -> anyhow::Result<()> {
     let program = std::env::current_exe()?;
     let given: Vec<_> = std::env::args_os().skip(1).collect();
@@ -216,7 +215,7 @@ fn run_shares(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Processes that are killed, half of them with one member of each log file, half with two.
+/// Kills processes, half of them with one member of each log file, half with two.
 fn killed(options: &Options) -> anyhow::Result<()> {
     let half = options.kill / 2;
     for (members, count) in kill::MEMBERS.into_iter().zip([options.kill - half, half]) {

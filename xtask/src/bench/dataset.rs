@@ -1,12 +1,4 @@
-//! What is sorted: which table, its columns, and the key of the index.
-//!
-//! A table is described once, here, and handed to each peer as it is: scripts
-//! get it in their job and translate the kinds of columns into their own types.
-//!
-//! Results are checked by the number of rows and the sum of a weight of their
-//! keys, which every peer can compute: of two numbers it is
-//! `store * KEY_FACTOR + product`, of a text its length, its last character and
-//! the fifth from the end.
+//! The tables whose index builds are measured, with the key of the index.
 
 use clap::ValueEnum;
 use plumb_engine::index::build::IndexSpec;
@@ -14,72 +6,24 @@ use plumb_engine::instance::InitialSizes;
 use plumb_engine::table::load::load;
 use plumb_engine::{Instance, Layout, Settings};
 use plumb_events::Cancel;
-use plumb_types::{RowError, RowSource, column_at, decode_number};
+use plumb_types::RowSource;
 use plumb_units::{Bytes, RowCount};
-use plumb_workload::{PAGE_BYTES_MAX, PagesSpec, PagesTable, SalesSpec, SalesTable};
-use serde_json::{Value, json};
+use plumb_workload::{PagesSpec, PagesTable, SalesSpec, SalesTable};
 use std::path::PathBuf;
 
-/// A store and a product are the key `store * KEY_FACTOR + product` in sums.
-pub(in crate::bench) const KEY_FACTOR: u64 = 1_000_000;
-/// Factors of the last character of a text and of the fifth from its end.
-pub(in crate::bench) const LAST_FACTOR: u64 = 1_000;
-pub(in crate::bench) const FIFTH_FACTOR: u64 = 1_000_000;
-
-/// Which keys are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::bench) enum Keys {
-    /// Two numbers, which come to at most 8 bytes: the sales by store and product.
+    /// Two numbers of 8 bytes together at most: the sales by store and product.
     Numbers,
-    /// Text of 5 to 60 characters with long shared beginnings: views of web pages.
+    /// Views of web pages: text of 5 to 60 characters with long shared prefixes.
     Text,
-}
-
-/// What a column holds; each peer has a type for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Date,
-    Integer,
-    Amount,
-    Text,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Date => "date",
-            Kind::Integer => "integer",
-            Kind::Amount => "amount",
-            Kind::Text => "text",
-        }
-    }
 }
 
 impl Keys {
-    /// As the command line has it.
     pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Keys::Numbers => "numbers",
             Keys::Text => "text",
-        }
-    }
-
-    /// The heading of its part of the document.
-    pub(in crate::bench) fn title(self) -> &'static str {
-        match self {
-            Keys::Numbers => "Keys of two numbers",
-            Keys::Text => "Text keys",
-        }
-    }
-
-    /// What is sorted by what.
-    pub(in crate::bench) fn describe(self) -> String {
-        match self {
-            Keys::Numbers => "the sales table, an index on (store_id, prod_id)".to_string(),
-            Keys::Text => format!(
-                "page views, an index on page: addresses and paths of up to {PAGE_BYTES_MAX} characters, \
-                 compared by their bytes (the C collation)"
-            ),
         }
     }
 
@@ -90,40 +34,18 @@ impl Keys {
         }
     }
 
-    pub(in crate::bench) fn index(self) -> &'static str {
+    fn index(self) -> &'static str {
         match self {
             Keys::Numbers => "sales_store_prod",
             Keys::Text => "page_views_page",
         }
     }
 
-    /// Columns of the key, in order.
+    /// Returns the columns of the key, in order.
     pub(in crate::bench) fn key(self) -> &'static [&'static str] {
         match self {
             Keys::Numbers => &["store_id", "prod_id"],
             Keys::Text => &["page"],
-        }
-    }
-
-    fn columns(self) -> &'static [(&'static str, Kind)] {
-        match self {
-            Keys::Numbers => &[
-                ("sales_date", Kind::Date),
-                ("store_id", Kind::Integer),
-                ("prod_id", Kind::Integer),
-                ("regular_qty", Kind::Integer),
-                ("regular_amt", Kind::Amount),
-                ("discount_qty", Kind::Integer),
-                ("discount_amt", Kind::Amount),
-                ("promo_qty", Kind::Integer),
-                ("promo_amt", Kind::Amount),
-            ],
-            Keys::Text => &[
-                ("view_date", Kind::Date),
-                ("page", Kind::Text),
-                ("status", Kind::Integer),
-                ("bytes", Kind::Integer),
-            ],
         }
     }
 
@@ -135,14 +57,14 @@ impl Keys {
         }
     }
 
-    pub(in crate::bench) fn source(self, rows: RowCount, seed: u64) -> Box<dyn RowSource> {
+    fn source(self, rows: RowCount) -> Box<dyn RowSource> {
         match self {
-            Keys::Numbers => Box::new(SalesTable::new(SalesSpec { rows: rows.0, seed })),
-            Keys::Text => Box::new(PagesTable::new(PagesSpec { rows: rows.0, seed })),
+            Keys::Numbers => Box::new(SalesTable::new(SalesSpec { rows: rows.0, seed: 1 })),
+            Keys::Text => Box::new(PagesTable::new(PagesSpec { rows: rows.0, seed: 1 })),
         }
     }
 
-    /// The index on the key.
+    /// Returns the index on the key.
     pub(in crate::bench) fn index_spec(self) -> IndexSpec {
         IndexSpec {
             name: self.index().to_uppercase(),
@@ -151,80 +73,19 @@ impl Keys {
         }
     }
 
-    /// A database with the table loaded, and room for the index and for `run_copies` times the runs of a build.
+    /// Makes a database with the table loaded. It has room for the index and `run_copies` times
+    /// the runs of a build.
     pub(in crate::bench) fn database(
         self,
         home: PathBuf,
         settings: Settings,
-        (rows, seed): (RowCount, u64),
-        run_copies: u64,
-        cancel: Cancel,
+        rows: RowCount,
     ) -> anyhow::Result<Instance> {
         let (users, temp, indx) = self.row_bytes();
         let sized = |row_bytes: u64| Bytes(rows.0 * row_bytes + 64 * Bytes::M);
-        let sizes = InitialSizes { users: sized(users), temp: sized(run_copies * temp), indx: sized(indx) };
-        let instance = Instance::create(&Layout::in_one(home), settings, sizes, cancel)?;
-        load(&instance, &self.table().to_uppercase(), self.source(rows, seed).as_ref())?;
+        let sizes = InitialSizes { users: sized(users), temp: sized(2 * temp), indx: sized(indx) };
+        let instance = Instance::create(&Layout::in_one(home), settings, sizes, Cancel::default())?;
+        load(&instance, &self.table().to_uppercase(), self.source(rows).as_ref())?;
         Ok(instance)
-    }
-
-    pub(in crate::bench) fn job(self) -> Value {
-        let columns: Vec<(&str, &str)> =
-            self.columns().iter().map(|(name, kind)| (*name, kind.name())).collect();
-        json!({
-            "keys": self.name(), "table": self.table(), "index": self.index(), "key": self.key(),
-            "columns": columns, "key_factor": KEY_FACTOR, "last_factor": LAST_FACTOR,
-            "fifth_factor": FIFTH_FACTOR,
-        })
-    }
-
-    /// What the key of a row weighs.
-    pub(in crate::bench) fn weight(self, row: &[u8]) -> Result<u64, RowError> {
-        Ok(match self {
-            Keys::Numbers => {
-                let number = |column| -> Result<u64, RowError> {
-                    let stored = column_at(row, column)?.unwrap_or(&[]);
-                    Ok(decode_number(stored).map_or(0, |(unscaled, _)| unscaled as u64))
-                };
-                number_weight(number(1)?, number(2)?)
-            }
-            Keys::Text => text_weight(column_at(row, 1)?.unwrap_or(&[])),
-        })
-    }
-}
-
-/// The weight of a key of two numbers.
-pub(in crate::bench) fn number_weight(store: u64, product: u64) -> u64 {
-    store * KEY_FACTOR + product
-}
-
-/// The weight of a text of single-byte characters.
-pub(in crate::bench) fn text_weight(text: &[u8]) -> u64 {
-    let from_end = |count: usize| text.len().checked_sub(count).map_or(0, |at| u64::from(text[at]));
-    text.len() as u64 + from_end(1) * LAST_FACTOR + from_end(5) * FIFTH_FACTOR
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_weighs_its_length_its_last_and_its_fifth_character_from_the_end() {
-        assert_eq!(text_weight(b"/abcde"), 6 + 1_000 * 101 + 1_000_000 * 97);
-        assert_eq!(text_weight(b"ab"), 2 + 1_000 * 98);
-    }
-
-    #[test]
-    fn the_description_is_that_of_the_table() {
-        for keys in [Keys::Numbers, Keys::Text] {
-            let source = keys.source(RowCount(1), 1);
-            let described: Vec<String> = keys.columns().iter().map(|(name, _)| name.to_uppercase()).collect();
-            let named: Vec<&str> =
-                source.schema().columns.iter().map(|column| column.name.as_str()).collect();
-            assert_eq!(described, named);
-            assert!(
-                keys.key().iter().all(|column| source.schema().position(&column.to_uppercase()).is_some())
-            );
-        }
     }
 }

@@ -1,6 +1,6 @@
-//! What recording costs: nanoseconds for a wait, a count, a clock reading.
+//! Measures the cost of recording: nanoseconds of a wait, a count, a clock reading.
 
-use super::Spread;
+use super::figure::Figure;
 use plumb_events::clock::thread_cpu;
 use plumb_events::{Event, IoStream, Moved, Recorder, RequestTimes, Role, Statistic, now};
 use plumb_units::Nanos;
@@ -12,16 +12,14 @@ const REPEATS: usize = 9;
 pub(super) fn run() -> anyhow::Result<()> {
     let recorder = Recorder::new();
     let session = recorder.session(Role::User);
-    println!(
-        "nanoseconds a call: median [least .. most] of {REPEATS} x {CALLS} calls; the goal for a wait is 60"
-    );
+    println!("nanoseconds a call: of {REPEATS} x {CALLS} calls [95% interval]; the goal for a wait is 60");
     let per_call = |work: &dyn Fn()| {
         let one = |_| {
             let begin = now();
             (0..CALLS).for_each(|_| work());
             now().saturating_sub(begin).0 as f64 / CALLS as f64
         };
-        Spread::of((0..REPEATS).map(one).collect())
+        Figure::of((0..REPEATS).map(one).collect::<Vec<_>>())
     };
     let moved = Moved {
         stream: IoStream::TableReads,

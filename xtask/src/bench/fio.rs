@@ -1,4 +1,4 @@
-//! fio as a peer: found, run once, and its answer read.
+//! Runs fio and parses its output.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::process::Command;
 
-/// Begins a job. Options before the first name are every job's, those behind it that job's alone.
+/// Starts a job. Options before the first name apply to every job, later ones to that job.
 pub(super) const NAME: &str = "--name=plumb";
 
-/// What every job has. No map of visited blocks, no file of its own, one process.
+/// Options of every job: no map of visited blocks, no new file, one process.
 pub(super) const OPTIONS: [&str; 5] =
     ["--allow_file_create=0", "--direct=1", "--norandommap=1", "--randrepeat=0", "--output-format=json"];
 
-/// The part of its JSON that is read.
+/// The fields of fio's JSON that benches use.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     pub(super) jobs: Vec<Job>,
@@ -22,7 +22,7 @@ pub(super) struct Answer {
 #[derive(Debug, Deserialize)]
 pub(super) struct Job {
     error: i64,
-    /// Milliseconds that the shares of processor time are of.
+    /// Milliseconds that the shares of processor time refer to.
     job_runtime: f64,
     usr_cpu: f64,
     sys_cpu: f64,
@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// Its version; `None` where there is no fio.
+/// Returns fio's version; `None` if fio is not installed.
 pub(super) fn version() -> anyhow::Result<Option<String>> {
     match Command::new("fio").arg("--version").output() {
         Ok(output) => Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_string())),
@@ -61,7 +61,6 @@ pub(super) fn version() -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Runs it with these arguments.
 pub(super) fn run(arguments: &[String]) -> anyhow::Result<Answer> {
     let output = Command::new("fio").args(arguments).output().context("starting fio")?;
     let told = String::from_utf8_lossy(&output.stderr);
@@ -70,7 +69,7 @@ pub(super) fn run(arguments: &[String]) -> anyhow::Result<Answer> {
         .with_context(|| format!("reading what fio {} answered", arguments.join(" ")))
 }
 
-/// Reads an answer. Warnings are written to the same stream, before the JSON.
+/// Parses fio's output. Warnings precede the JSON on the same stream.
 pub(super) fn answer(text: &str) -> anyhow::Result<Answer> {
     let begin = text.find('{').context("there is no JSON in it")?;
     let answer: Answer = serde_json::from_str(&text[begin..])?;

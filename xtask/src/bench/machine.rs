@@ -1,4 +1,4 @@
-//! The machine that a benchmark ran on, for its document.
+//! Describes the machine of a benchmark for its document.
 
 use plumb_events::clock::wall;
 use plumb_host::device;
@@ -8,14 +8,14 @@ use plumb_units::Bytes;
 use std::path::Path;
 use std::thread;
 
-/// The machine as it was before the first run.
+/// Facts about the machine, taken before the first run.
 #[derive(Debug)]
 pub(super) struct Machine {
     lines: Vec<String>,
 }
 
 impl Machine {
-    /// Reads what the kernel tells.
+    /// Reads the facts from the kernel.
     pub(super) fn describe(directory: &Path) -> Machine {
         let host = machine::describe();
         let load = load();
@@ -38,7 +38,8 @@ impl Machine {
     }
 }
 
-/// The load average of the last minute beside the processors: figures of a machine that does other things too say so.
+/// Returns the load average of the last minute and the number of processors. It shows a reader that
+/// other work ran on the machine.
 pub(super) fn load_average() -> String {
     format!("{} on {} processors", load(), thread::available_parallelism().map_or(1, usize::from))
 }
@@ -47,7 +48,7 @@ fn load() -> String {
     machine::load_average().map_or("unknown".to_string(), |load| load.to_string())
 }
 
-/// Columns of a line of a document.
+/// Most columns of a document's line.
 const COLUMNS: usize = 100;
 
 /// Breaks the long lines of a Markdown document. Tables, headings, comments and code stay as they
@@ -73,7 +74,7 @@ pub(super) fn wrapped(document: &str) -> String {
     text
 }
 
-/// The day, as documents state it.
+/// Returns the date in the form of documents.
 pub(super) fn today() -> String {
     let iso = Moment::of(wall()).iso();
     iso.split('T').next().unwrap_or_default().to_string()

@@ -1,5 +1,5 @@
-//! Whether the inference keeps its promises: error rates, coverage and power on
-//! synthetic studies whose truth is known.
+//! Measures error rates, coverage and power of the inference on synthetic studies whose truth is
+//! known.
 
 mod pictures;
 mod simulation;
@@ -11,29 +11,28 @@ use clap::Args;
 use simulation::Scale;
 use std::path::PathBuf;
 
-/// How many studies, and from which seed.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Studies in each cell of the table; a rate near 5% has then a standard
-    /// error of 22 / sqrt(studies) points. 0: none of its cells.
+    /// Studies in each cell of the table; a rate near 5% then has a standard error of 22 /
+    /// sqrt(studies) points. 0 skips these cells.
     #[arg(long, default_value_t = 20_000)]
     studies: usize,
-    /// Studies in each cell of those that are made whole, from records to the report.
+    /// Studies in each cell of whole studies, from records to the report.
     #[arg(long, default_value_t = 1000)]
     whole: usize,
-    /// Whole studies in each situation that is known to fool comparisons. 0: none.
+    /// Whole studies in each situation that is known to mislead comparisons. 0 skips them.
     #[arg(long, default_value_t = 20_000)]
     situations: usize,
-    /// Seed of everything: the same seed gives the same table.
+    /// Seed of all studies; the same seed gives the same table.
     #[arg(long, default_value_t = 20)]
     seed: u64,
-    /// Also draw the figures, as SVG files in this directory.
+    /// Also draw the figures as SVG files in this directory.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
 }
 
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
-    // Made first: a directory that cannot be made must not cost the hour of the simulations.
+    // Made first, so that an error does not cost the hour of simulations.
     if let Some(directory) = &options.plots {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }

@@ -1,21 +1,22 @@
-//! What commits, the log buffer, an import and a recovery cost, beside the device's own durable write.
+//! The costs of commits, the log buffer, an import and a recovery, with the device's own durable
+//! write in the same run. Each figure is printed with its goal, and with the load of the machine
+//! before and after.
 //!
-//! - One session: blocks of commits and of bare durable writes in turn, of the same length, method and kind of file. Medians of each block; the
-//!   difference of neighbours.
-//! - Several sessions: commits a second over one session's, and the 99th percentile over the bare write's median, or over its 99th percentile where the
-//!   device itself is uneven.
-//!
-//! Each figure stands beside the goal that it is held against, and the load of the machine before and after.
+//! - One session: blocks of commits and of bare durable writes in turn, of the same length, method
+//!   and kind of file. The median of each block; the difference of neighbours.
+//! - Several sessions: commits a second over one session's, and the 99th percentile over the bare
+//!   write's median, or over its 99th percentile where the device itself is uneven.
 //! - Log insert: threads that append records of 100 bytes, on the null device.
 //! - Import: array inserts of 42-byte rows without an index, on the null device, in CPU time.
 //! - Torn blocks ([`torn`]): images in the log beside writing blocks twice.
-//! - Recovery: the redo of such an import on the disk, opened again without a checkpoint; then of updates of rows in random blocks, beside random reads
-//!   of those blocks.
+//! - Recovery: the redo of such an import on the disk, opened again without a checkpoint; then of
+//!   updates of rows in random blocks, and random reads of those blocks.
 
 mod torn;
 
+use super::figure::{Figure, Goal};
 use super::machine::load_average;
-use super::{Spread, on};
+use super::on;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use plumb_engine::instance::InitialSizes;
@@ -39,7 +40,6 @@ use std::thread;
 /// Commits, and bare writes, at a time.
 const TURN: usize = 10;
 
-/// How much, and where.
 #[derive(Debug, Args)]
 pub struct Options {
     /// A directory on the disk to measure; a database is made below it and removed.
@@ -48,7 +48,7 @@ pub struct Options {
     /// Pairs of blocks of commits and bare writes.
     #[arg(long, default_value_t = 12)]
     blocks: usize,
-    /// Commits in a block.
+    /// Commits in each of the blocks.
     #[arg(long, default_value_t = 1000)]
     commits: usize,
     /// Sessions of the group commit.
@@ -60,7 +60,8 @@ pub struct Options {
     /// Parts: commits, recovery, inserts, import, torn; all when none is named.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Rows of the import: a recovery of fewer is mostly the opening, and of more than 6 million does not fit the cache.
+    /// Rows of the import: a recovery of fewer is mostly the opening, and more than 6 million do
+    /// not fit the cache.
     #[arg(long, default_value_t = 5_000_000)]
     rows: u64,
 }
@@ -100,7 +101,7 @@ fn database(home: &Path, settings: &[(&str, &str)]) -> Result<Instance> {
     Ok(Instance::create(&Layout::in_one(home.to_path_buf()), all, sizes, Cancel::default())?)
 }
 
-pub(super) fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()> {
+fn create_table(transactions: &Transactions<'_>, session: &Session) -> Result<()> {
     let column = |name: &str, column_type| Column::required(name, column_type);
     let columns = vec![
         column("A", ColumnType::NUMBER),
@@ -111,7 +112,7 @@ pub(super) fn create_table(transactions: &Transactions<'_>, session: &Session) -
 }
 
 /// Rows of 42 bytes, header and lengths included.
-pub(super) fn rows(count: u64) -> RowBatch {
+fn rows(count: u64) -> RowBatch {
     let mut images = RowBatch::new();
     for row in 0..count {
         images.begin_row(3);
@@ -214,7 +215,7 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     for block in 0..options.blocks {
         let mut commit_times = Vec::with_capacity(options.commits);
         let mut bare_times = Vec::with_capacity(options.commits);
-        // In turn, a few at a time: the device of a rented machine changes its mind within a second.
+        // In turn, a few at a time, because the device of a rented machine changes within a second.
         for turn in 0..2 * options.commits / TURN {
             if (turn + block) % 2 == 0 {
                 for _ in 0..TURN {
@@ -240,7 +241,8 @@ fn commits(options: &Options, home: &Path) -> Result<()> {
     [0, options.shared_servers].into_iter().try_for_each(|servers| group_commits(options, home, servers))
 }
 
-/// Commits of several sessions on so many shared servers beside those of one, and bare writes; 0: on threads of their own.
+/// Commits of several sessions on shared servers, of one session, and bare writes, in turn. With no
+/// servers each session has a thread.
 fn group_commits(options: &Options, home: &Path, servers: usize) -> Result<()> {
     let shared = servers.to_string();
     let settings = [("log_file_size", "64M"), ("db_cache_size", "64M"), ("shared_servers", shared.as_str())];
@@ -255,7 +257,7 @@ fn group_commits(options: &Options, home: &Path, servers: usize) -> Result<()> {
         let place = Statistic::RedoWrites as usize;
         instance.recorder.snapshot().sessions.iter().map(|session| session.statistics[place]).sum()
     };
-    groups(options, servers, (&transactions, &log_writes), &mut |count| {
+    groups(options, servers, &transactions, &log_writes, &mut |count| {
         let times = (0..count).map(|_| bare.write(&session, 512)).collect::<Result<Vec<u64>>>()?;
         Ok((percentile(times.clone(), 0.5), percentile(times, 0.99)))
     })?;
@@ -281,53 +283,37 @@ impl Pairs {
     }
 
     fn print(&self) {
-        let bare = Spread::of(self.bare.clone());
-        let allowed = (0.02 * bare.median).max(3.0);
+        let bare = Figure::of(&self.bare);
+        let allowed = (0.02 * bare.value).max(3.0);
         println!("bare durable write: {} us", bare.show(1));
-        println!("commit, one session: {} us", Spread::of(self.commits.clone()).show(1));
-        // Of n differences the interval from the least but k to the greatest but k has the median in it with at least 95%.
-        let mut sorted = self.differences.clone();
-        sorted.sort_by(f64::total_cmp);
-        let (least, most) = median_interval(sorted.len());
+        println!("commit, one session: {} us", Figure::of(&self.commits).show(1));
+        let difference = Figure::of(&self.differences);
         println!(
-            "difference: {:.1} us, 95% interval of the median {:.1} to {:.1}; goal: at most {allowed:.1} us (3 us or 2%) by the upper end",
-            Spread::of(self.differences.clone()).median,
-            sorted[least],
-            sorted[most]
+            "difference: {} us; goal: at most {allowed:.1} us (3 us or 2%): {}",
+            difference.show(1),
+            difference.verdict(Goal::AtMost, allowed)
         );
     }
 }
 
-/// Positions in a sorted sample between which the median lies with at least 95%, by the binomial distribution of signs; all of a small sample.
-pub(super) fn median_interval(count: usize) -> (usize, usize) {
-    let (mut cut, mut tail, mut term) = (0, 0.0, 0.5_f64.powi(count as i32));
-    loop {
-        tail += term;
-        if tail > 0.025 || 2 * (cut + 1) >= count {
-            let cut = cut.saturating_sub(1);
-            return (cut, count - 1 - cut);
-        }
-        cut += 1;
-        term *= (count - cut + 1) as f64 / cut as f64;
-    }
-}
-
-/// Blocks of bare writes, of commits of one session and of several on so many shared servers, in turn; 0: on threads of their own. `bare` gives the median and the 99th percentile of so many writes,
-/// `log_writes` how many there have been of the log.
+/// Blocks of bare writes, of commits of one session and of several, in turn. `bare` gives the
+/// median and the 99th percentile of a number of writes, `log_writes` the number of writes of the
+/// log.
 fn groups(
     options: &Options,
     servers: usize,
-    (transactions, log_writes): (&Transactions<'_>, &dyn Fn() -> u64),
+    transactions: &Transactions<'_>,
+    log_writes: &dyn Fn() -> u64,
     bare: &mut dyn FnMut(usize) -> Result<(f64, f64)>,
 ) -> Result<()> {
     let [mut times, mut rates, mut medians, mut p99s] = [const { Vec::new() }; 4];
     let [mut bares, mut bare_p99s, mut shared, mut cpu] = [const { Vec::new() }; 4];
     for _ in 0..options.blocks {
         let (bare, bare_p99) = bare(options.commits)?;
-        let one = group(transactions, (1, 0), options.commits)?;
+        let one = group(transactions, 1, 0, options.commits)?;
         let (writes, used) = (log_writes(), clock::process_cpu());
         let commits = options.commits * 8;
-        let many = group(transactions, (options.sessions, servers), commits)?;
+        let many = group(transactions, options.sessions, servers, commits)?;
         shared.push(commits as f64 / (log_writes() - writes) as f64);
         cpu.push(clock::process_cpu().saturating_sub(used).seconds() * 1e6 / commits as f64);
         times.push(many.0 / one.0);
@@ -338,23 +324,23 @@ fn groups(
         bare_p99s.push(bare_p99);
     }
     let sessions = format!("{} sessions {}", options.sessions, on(servers));
-    let [bare, bare_p99] = [bares, bare_p99s].map(|values| Spread::of(values).median);
+    let [bare, bare_p99] = [bares, bare_p99s].map(|values| Figure::of(values).value);
     println!(
         "{sessions}: {} commits/s, {} of them a write, {} us of CPU each",
-        Spread::of(rates).show(0),
-        Spread::of(shared).show(1),
-        Spread::of(cpu).show(1)
+        Figure::of(rates).show(0),
+        Figure::of(shared).show(1),
+        Figure::of(cpu).show(1)
     );
     println!(
         "{sessions}: {} times the commits/s of one session beside them; goal: at least {} (the bare write takes {bare:.0} us)",
-        Spread::of(times).show(1),
+        Figure::of_ratios(times).show(1),
         if bare >= 100.0 { 10 } else { 5 },
     );
     let allowed = if bare_p99 < 1.25 * bare { 2.5 * bare } else { 2.0 * bare_p99 };
     println!(
         "{sessions}: median {} us, p99 {} us; goal: p99 at most {allowed:.0} us (the bare write's median is {bare:.0}, its p99 {bare_p99:.0})",
-        Spread::of(medians).show(0),
-        Spread::of(p99s).show(0),
+        Figure::of(medians).show(0),
+        Figure::of(p99s).show(0),
     );
     Ok(())
 }
@@ -362,7 +348,8 @@ fn groups(
 /// Commits a second, and their median and 99th percentile in microseconds.
 fn group(
     transactions: &Transactions<'_>,
-    (sessions, servers): (usize, usize),
+    sessions: usize,
+    servers: usize,
     commits: usize,
 ) -> Result<(f64, f64, f64)> {
     let instance = transactions.instance();
@@ -505,7 +492,7 @@ fn recovery(options: &Options, home: &Path) -> Result<()> {
 const RECOVERY: [(&str, &str); 3] =
     [("log_file_size", "256M"), ("db_cache_size", "512M"), ("log_buffer", "16M")];
 
-/// What a recovery went through.
+/// The work of a recovery.
 struct Recovered {
     redo_bytes: f64,
     records: u64,

@@ -1,9 +1,9 @@
-//! The sort without I/O: entries a second of run generation, nanoseconds a row of a merge.
+//! Measures the sort without I/O: entries a second of run generation, nanoseconds a row of a merge.
 //!
-//! Both widths of packed records. Peers in the same run: the standard library's
+//! Runs both widths of packed records. The peers, in the same run, are the standard library's
 //! unstable sort on the same records, and a binary heap for the merge.
 
-use super::Spread;
+use super::figure::Figure;
 use plumb_engine::sort::area::words::WordArea;
 use plumb_engine::sort::area::{MemoryMerge, RecordSink, RecordSize, STRIPS_MAX, SortArea};
 use plumb_engine::sort::loser_tree::LoserTree;
@@ -19,7 +19,7 @@ const ROWS: usize = 4_000_000;
 const REPEATS: usize = 7;
 
 pub(super) fn run() -> anyhow::Result<()> {
-    println!("median [least .. most] of {REPEATS}; {ROWS} records; one thread");
+    println!("of {REPEATS} repetitions [95% interval]; {ROWS} records; one thread");
     bench::<u64>();
     bench::<u128>();
     Ok(())
@@ -47,8 +47,8 @@ fn bench<W: Word>() {
     println!("{} byte records: merge, nanoseconds a record (goal: 30 at 64-way, 60 at 1024-way)", W::BYTES);
     for width in [2, 8, 64, 1024] {
         let sources = split::<W>(width);
-        let tree = Spread::of(repeat(|| tree_merge(&sources)));
-        let heap = Spread::of(repeat(|| heap_merge(&sources)));
+        let tree = Figure::of(repeat(|| tree_merge(&sources)));
+        let heap = Figure::of(repeat(|| heap_merge(&sources)));
         println!("  {width:5}-way   tree of losers {}   binary heap {}", tree.show(1), heap.show(1));
     }
 }
@@ -62,11 +62,11 @@ fn repeat(mut work: impl FnMut()) -> Vec<f64> {
     (0..REPEATS).map(once).collect()
 }
 
-fn rate(work: impl FnMut()) -> Spread {
-    Spread::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect())
+fn rate(work: impl FnMut()) -> Figure {
+    Figure::of(repeat(work).into_iter().map(|nanos| 1e3 / nanos).collect::<Vec<_>>())
 }
 
-/// Keys below `keys`, and a row number behind each; as wide as the word.
+/// Returns words of a random key below `keys` and a row number.
 fn random<W: Word>(keys: u64) -> Vec<W> {
     let mut words = Generator::new(42);
     let bits = (4 * W::BYTES as u32).min(u64::BITS - 1);
@@ -88,7 +88,7 @@ fn records<W: Word>(words: &[W]) -> Vec<u8> {
     records
 }
 
-/// Takes records and does nothing with them.
+/// Discards records, so that only the sort is timed.
 pub(super) struct Sink;
 
 impl RecordSink for Sink {
@@ -133,7 +133,7 @@ fn standard_sort<W: Word>(words: &[W]) {
     black_box(&words);
 }
 
-/// Sorted sources of random records.
+/// Returns `width` sorted sources of random records.
 fn split<W: Word>(width: usize) -> Vec<Vec<W>> {
     let mut sources = vec![Vec::new(); width];
     for (row, word) in random::<W>(u64::MAX).into_iter().enumerate() {

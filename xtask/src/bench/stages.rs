@@ -27,8 +27,8 @@
 
 mod alone;
 
-use super::Spread;
 use super::dataset::Keys;
+use super::figure::Figure;
 use super::stop::Room;
 use alone::Alone;
 use anyhow::Context;
@@ -41,26 +41,24 @@ use plumb_engine::sort::key::KeyBuilder;
 use plumb_engine::sort::word::{WordCodec, WordLayout};
 use plumb_engine::storage::control::IndexColumn;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::Cancel;
 use plumb_events::clock::process_cpu;
 use plumb_units::RowCount;
 use std::fs;
 use std::path::PathBuf;
 
-/// What to build, and how often.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Keys: of two numbers, or text.
     #[arg(long, value_enum, default_value_t = Keys::Numbers)]
     keys: Keys,
-    /// Rows of the table.
+    /// Rows of the indexed table.
     #[arg(long, default_value = "10M")]
     rows: RowCount,
-    /// Where the temporary database goes.
+    /// Directory of the temporary database.
     #[arg(long, default_value = ".")]
     path: PathBuf,
-    /// Repetitions of each stage and of the build; medians are printed.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Repetitions of each stage and of the build; six are the fewest that give an interval.
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
     /// Settings, as name=value; the default is 32M of sort area, degree 2.
     #[arg(long = "set")]
@@ -106,12 +104,11 @@ fn database(options: &Options, home: PathBuf, forced: &[(&str, &str)]) -> anyhow
     for (name, value) in forced {
         settings.set(name, value, "bench")?;
     }
-    // Twice the runs: those of the merge that is measured alone.
-    options.keys.database(home, settings, (options.rows, 1), 2, Cancel::default())
+    options.keys.database(home, settings, options.rows)
 }
 
 /// CPU nanoseconds a row of whole builds.
-fn builds(options: &Options, instance: &Instance) -> anyhow::Result<Spread> {
+fn builds(options: &Options, instance: &Instance) -> anyhow::Result<Figure> {
     let spec = options.keys.index_spec();
     let mut nanos = Vec::new();
     for _ in 0..options.repeat {
@@ -120,31 +117,31 @@ fn builds(options: &Options, instance: &Instance) -> anyhow::Result<Spread> {
         nanos.push(process_cpu().saturating_sub(begin).0 as f64 / options.rows.0 as f64);
         drop_named(instance, &spec.name)?;
     }
-    Ok(Spread::of(nanos))
+    Ok(Figure::of(nanos))
 }
 
 /// Prints the stages, what is left of the build, and what is largest.
-fn report(options: &Options, alone: &alone::Findings, engine: Spread, built: Spread) {
+fn report(options: &Options, alone: &alone::Findings, engine: Figure, built: Figure) {
     let gigahertz = clock_rate();
-    let explained: f64 = alone.stages.iter().map(|stage| stage.nanos.median).sum();
+    let explained: f64 = alone.stages.iter().map(|stage| stage.nanos.value).sum();
     let mut lines: Vec<(String, String, f64)> = alone
         .stages
         .iter()
-        .map(|stage| (stage.name.to_string(), stage.nanos.show(1), stage.nanos.median))
+        .map(|stage| (stage.name.to_string(), stage.nanos.show(1), stage.nanos.value))
         .collect();
-    let rest = engine.median - explained;
+    let rest = engine.value - explained;
     lines.push(("the rest".to_string(), format!("{rest:.1}"), rest));
-    let input_output = built.median - engine.median;
+    let input_output = built.value - engine.value;
     lines.push(("I/O".to_string(), format!("{input_output:.1}"), input_output));
-    lines.push(("whole build".to_string(), built.show(1), built.median));
+    lines.push(("whole build".to_string(), built.show(1), built.value));
     println!(
-        "keys of {}, {} rows; CPU nanoseconds a row, median [least .. most] of {}; cycles by a clock of {gigahertz:.2} GHz",
+        "keys of {}, {} rows; CPU nanoseconds a row [95% interval] of {}; cycles by a clock of {gigahertz:.2} GHz",
         options.keys.name(),
         options.rows,
         options.repeat
     );
     for (name, nanos, median) in &lines {
-        let share = 100.0 * median / built.median;
+        let share = 100.0 * median / built.value;
         println!("  {name:12} {nanos:>24} ns {:>7.0} cycles {share:>6.1}%", median * gigahertz);
     }
     for line in &alone.lines {
@@ -152,7 +149,7 @@ fn report(options: &Options, alone: &alone::Findings, engine: Spread, built: Spr
     }
     let largest = lines[..lines.len() - 1].iter().max_by(|one, two| one.2.total_cmp(&two.2));
     if let Some((name, _, median)) = largest {
-        println!("next bottleneck: {name}, {:.0}% of the build's CPU", 100.0 * median / built.median);
+        println!("next bottleneck: {name}, {:.0}% of the build's CPU", 100.0 * median / built.value);
     }
 }
 

@@ -1,21 +1,19 @@
-//! What a bench does so that Ctrl-C leaves nothing behind: it asks [`Stop`] between two runs, and keeps its files in
-//! a [`Room`].
+//! Lets Ctrl-C leave nothing behind: a bench checks [`Stop`] between two runs, and keeps its files
+//! in a [`Room`].
 
 use anyhow::Context;
 use plumb_calibrate::ProgressObserver;
-use plumb_events::Cancel;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
-use std::{fs, thread};
 
-/// Set when the benchmark is asked to end.
+/// True once the user has asked the bench to end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Set by Ctrl-C and by a request to terminate.
+    /// Returns a flag that SIGINT and SIGTERM set.
     pub(super) fn on_signals() -> anyhow::Result<Stop> {
         let stop = Stop::default();
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -28,25 +26,6 @@ impl Stop {
         anyhow::ensure!(!self.cancelled(), "interrupted");
         Ok(())
     }
-
-    /// Does work in a thread of its own while this one looks for a request to stop.
-    pub(super) fn interruptible<T: Send>(
-        &self,
-        work: impl FnOnce(Cancel) -> anyhow::Result<T> + Send,
-    ) -> anyhow::Result<T> {
-        let cancel = Cancel::default();
-        let given = cancel.clone();
-        thread::scope(|scope| {
-            let worker = scope.spawn(move || work(given));
-            while !worker.is_finished() {
-                if self.cancelled() {
-                    cancel.request();
-                }
-                thread::sleep(Duration::from_millis(5));
-            }
-            worker.join().ok().context("the work panicked")?
-        })
-    }
 }
 
 impl ProgressObserver for Stop {
@@ -55,11 +34,11 @@ impl ProgressObserver for Stop {
     }
 }
 
-/// The directory of a bench's files, removed when this is dropped.
+/// Directory of a bench's files; dropping it removes them.
 pub(super) struct Room(PathBuf);
 
 impl Room {
-    /// Makes it below `path`, named for the bench and this process.
+    /// Makes the directory below `path`, named after the bench and this process.
     pub(super) fn create(path: &Path, bench: &str) -> anyhow::Result<Room> {
         let path = path.canonicalize().with_context(|| format!("--path {}", path.display()))?;
         let room = path.join(format!("plumb-{bench}-{}", std::process::id()));

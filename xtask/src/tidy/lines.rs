@@ -1,4 +1,4 @@
-//! Lines of code by crate: lines with a token, comments and tests apart.
+//! Counts lines of code by crate: lines with a token, comments and tests apart.
 
 use super::{Source, is_for_tests};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -7,7 +7,7 @@ use std::path::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// Prints the lines of code of each crate, and their sum.
+/// Prints the lines of each crate and their sum.
 pub fn print(root: &Path) {
     let mut crates: BTreeMap<String, usize> = BTreeMap::new();
     for source in super::sources(root).0.iter().filter(|source| !source.is_test()) {
@@ -29,7 +29,7 @@ fn count(source: &Source) -> usize {
     tests.lines.len()
 }
 
-/// Marks the lines that tokens stand on; a doc comment is an attribute to the tokeniser, and is passed over.
+/// Marks the lines with tokens; skips doc comments, which are attributes to the tokeniser.
 fn mark(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -59,7 +59,7 @@ fn is_doc(token: &TokenTree) -> bool {
     group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(it)) if it == "doc")
 }
 
-/// Takes the lines of tests out.
+/// Visitor that removes the lines of tests.
 struct Tests {
     lines: BTreeSet<usize>,
 }

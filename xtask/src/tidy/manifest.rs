@@ -1,11 +1,11 @@
-//! Arrows between crates, as their manifests draw them.
+//! Compares the dependencies in the crates' manifests with those that ARCHITECTURE.md lists.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Compares the Cargo.toml files with the block of ARCHITECTURE.md that starts
-/// with "```arrows": one line a crate, `name: what it may depend on`.
+/// Compares the Cargo.toml files with the block of ARCHITECTURE.md that starts with "```arrows":
+/// one line per crate, `name: allowed dependencies`.
 pub fn arrows(root: &Path) -> Vec<String> {
     let architecture = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap_or_default();
     let allowed = allowed_arrows(&architecture);
@@ -39,7 +39,7 @@ fn allowed_arrows(architecture: &str) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// The plumb crates that a manifest's `[dependencies]` name.
+/// Returns the plumb crates in a manifest's `[dependencies]`.
 fn dependencies(manifest: &str) -> Vec<String> {
     let section = manifest.split("[dependencies]").nth(1).unwrap_or("");
     let section = section.split("\n[").next().unwrap_or("");

@@ -1,15 +1,16 @@
-//! Rules of the house that a program can check. Also run by `cargo test`.
+//! Rules of the code that a program can check. `cargo test` checks them, too.
 //!
-//! - Arrows between crates: a crate depends only on those that ARCHITECTURE.md allows it (`manifest`).
-//! - Arrows between the folders of a crate point one way: no circle among a crate's top modules (`modules`).
-//! - A file of more than 80 lines says in a header what it is; a function has at most 70 lines; no public function
-//!   takes a bool; only `plumb` and `xtask` print; no mark of unfinished work, no name that means nothing, no file
-//!   outside the tree of modules (`source`).
-//! - Rules that the tree still breaks are counted, and the counts may only shrink (`ratchet`).
-//! - The public items of the crates that others build on are a snapshot, so that each widening is seen (`public`).
+//! - A crate depends only on those that ARCHITECTURE.md allows (`manifest`).
+//! - The top modules of a crate form no circle (`modules`).
+//! - A file of more than 80 lines has a header; a function has at most 70 lines; no public
+//!   function takes a bool; only `plumb` and `xtask` print; no mark of unfinished work, no empty
+//!   name, no file outside the tree of modules (`source`).
+//! - Old breaches are counted per file, and a count may only shrink (`ratchet`).
+//! - The public items of the library crates are a snapshot, so that a review sees each new one
+//!   (`public`).
 //!
-//! How: each file is parsed once by syn; rules walk the tree, and only what has no syntax (headers, marks) is
-//! looked for in the text.
+//! Each file is parsed once by syn, and rules walk the tree. Headers and marks have no syntax, so
+//! they are searched for in the text.
 
 mod lines;
 mod manifest;
@@ -26,15 +27,14 @@ use std::path::{Path, PathBuf};
 
 /// A Rust file of the workspace.
 pub struct Source {
-    /// From the root, as complaints show it.
+    /// Relative to the root, as complaints print it.
     pub path: PathBuf,
     pub text: String,
-    /// As the compiler reads it.
     pub syntax: syn::File,
 }
 
 impl Source {
-    /// The crate's folder under `crates`, or `xtask`.
+    /// Returns the crate's folder under `crates`, or `xtask`.
     fn crate_name(&self) -> &str {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());
         match parts.next() {
@@ -43,20 +43,19 @@ impl Source {
         }
     }
 
-    /// True if the file is a program that shows how a crate is used.
     fn is_example(&self) -> bool {
         self.path.iter().any(|part| part == "examples")
     }
 
-    /// True if the whole file is a test: it lies in a folder `tests`, is named so, or is of the
-    /// crate `crash`, the harness that tests and benches go through.
+    /// True if the whole file is test code: in a folder `tests`, named `tests.rs`, or part of the
+    /// crate `crash`, the harness of tests and benches.
     fn is_test(&self) -> bool {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());
         self.crate_name() == "crash" || parts.any(|part| matches!(part, "tests" | "tests.rs" | "fixture.rs"))
     }
 }
 
-/// Every breach, as `file:line: what`.
+/// Returns every breach, as `file:line: text`.
 pub fn check(root: &Path) -> Vec<String> {
     let (sources, mut complaints) = sources(root);
     complaints.extend(manifest::arrows(root));
@@ -70,15 +69,12 @@ pub fn check(root: &Path) -> Vec<String> {
     complaints
 }
 
-/// Notes the counts of breaches that have shrunk.
-///
-/// # Errors
-/// When the file of counts cannot be written.
+/// Writes the counts of breaches that have shrunk.
 pub fn shrink(root: &Path) -> std::io::Result<()> {
     ratchet::shrink(root, &sources(root).0)
 }
 
-/// Rust files of the crates and of this one; and those that cannot be read.
+/// Returns the Rust files of the workspace, and complaints about those that cannot be read.
 pub fn sources(root: &Path) -> (Vec<Source>, Vec<String>) {
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     let mut directories = vec![root.join("crates"), root.join("xtask")];
@@ -101,7 +97,7 @@ pub fn sources(root: &Path) -> (Vec<Source>, Vec<String>) {
     (found, unread)
 }
 
-/// Whether an item is compiled for tests only.
+/// True if an item is compiled for tests only.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let inner = || attribute.parse_args::<syn::Ident>();

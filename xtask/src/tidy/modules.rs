@@ -1,22 +1,22 @@
-//! Arrows between the top modules of a crate: they point one way.
+//! Finds circular dependencies among the top modules of a crate.
 //!
-//! How: every path in a file that begins with `crate` or `super` is an arrow from the file's top module to the one
-//! it names; a name of the crate's root is followed through the root's `pub use`. Tests may look anywhere. The
-//! modules that reach each other form a circle, and each circle is a complaint with one file for each of its arrows.
+//! Each path that begins with `crate` or `super` is an arrow from the file's top module to the
+//! named one. A name of the crate's root is resolved through the root's `pub use`. Tests are
+//! exempt. Each circle is one complaint, with one file for each of its arrows.
 //!
-//! Files of one folder may not know each other in a circle either: [`file_circles`], held by a
-//! count that shrinks ([`super::ratchet`]).
+//! [`file_circles`] finds circles among files of one folder. Old ones are counted
+//! ([`super::ratchet`]).
 //!
-//! Limits: what macros are given is not parsed; a file names what it declares without an arrow.
+//! Limits: arguments of macros are not parsed; a `mod` declaration is no arrow.
 
 use super::{Source, is_for_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 
-/// From a module to another, with a place that draws the arrow.
+/// From one module to another, with a place that has the arrow.
 type Arrows = BTreeMap<(String, String), String>;
 
-/// A complaint for each circle among the top modules of a crate.
+/// Returns a complaint for each circle among the top modules of a crate.
 pub fn circles(sources: &[Source]) -> Vec<String> {
     let crates: BTreeSet<&str> = sources.iter().map(Source::crate_name).collect();
     let of_crate = |name: &str| {
@@ -56,7 +56,8 @@ fn arrows(files: &[&Source]) -> Arrows {
     arrows
 }
 
-/// The module a file is: `sort/key.rs` is `[sort, key]`, the root `[]`; `None` outside `src`.
+/// Returns the path of a file's module: `[sort, key]` for `sort/key.rs`, `[]` for
+/// the root, `None` outside `src`.
 fn module_of(source: &Source) -> Option<Vec<String>> {
     let parts: Vec<&str> = source.path.iter().filter_map(|part| part.to_str()).collect();
     let start = parts.iter().position(|part| *part == "src")? + 1;
@@ -64,11 +65,11 @@ fn module_of(source: &Source) -> Option<Vec<String>> {
     Some(names.filter(|name| !matches!(name.as_str(), "lib" | "main" | "mod")).collect())
 }
 
-/// The first names behind `crate` in the paths of a file, with their lines.
+/// Visitor that collects the first names after `crate` in the paths of a file, with their lines.
 struct Paths {
     module: Vec<String>,
     found: Vec<(String, usize)>,
-    /// Whole paths from the root, those that begin with `crate` or `super`.
+    /// Whole paths from the root, of those that begin with `crate` or `super`.
     whole: Vec<(Vec<String>, usize)>,
 }
 
@@ -85,7 +86,7 @@ impl Paths {
         }
         match path.first().map(String::as_str) {
             Some("crate") => self.found.extend(path.get(1).cloned().map(|name| (name, line))),
-            // `super` as often as the module is deep leads to the root.
+            // A `super` per level of the module leads to the root.
             Some("super") if above == self.module.len() => {
                 self.found.extend(path.get(above).cloned().map(|name| (name, line)));
             }
@@ -135,7 +136,7 @@ impl<'a> Visit<'a> for Paths {
     }
 }
 
-/// The paths that a `use` names, each from its first name.
+/// Returns the paths of a `use`, each from its first name.
 fn use_paths(tree: &syn::UseTree) -> Vec<Vec<String>> {
     match tree {
         syn::UseTree::Path(path) => {
@@ -159,7 +160,7 @@ fn circles_of(name: &str, arrows: &Arrows) -> Vec<String> {
     knots(arrows).into_iter().map(describe).collect()
 }
 
-/// The sets of modules that reach each other.
+/// Returns the sets of modules that reach each other.
 fn knots(arrows: &Arrows) -> BTreeSet<BTreeSet<&String>> {
     let mut next: BTreeMap<&String, Vec<&String>> = BTreeMap::new();
     arrows.keys().for_each(|(from, to)| next.entry(from).or_default().push(to));
@@ -180,7 +181,7 @@ fn reached_from<'a>(from: &'a String, next: &BTreeMap<&'a String, Vec<&'a String
     seen
 }
 
-/// The files of circles, each with the others of its circle.
+/// Returns the files of circles, each with the others of its circle.
 pub fn file_circles(sources: &[Source]) -> Vec<(String, String)> {
     let crates: BTreeSet<&str> = sources.iter().map(Source::crate_name).collect();
     let mut found = Vec::new();
@@ -205,7 +206,7 @@ fn file_arrows(files: &[&Source]) -> Arrows {
     let inside: Vec<(Vec<String>, &&Source)> =
         files.iter().filter(|source| !source.is_test()).filter_map(|it| Some((module_of(it)?, it))).collect();
     let known: BTreeSet<&[String]> = inside.iter().map(|(module, _)| module.as_slice()).collect();
-    // The longest beginning of a path that is a file.
+    // Finds the longest prefix of a path that is a file.
     let file_of = |path: &[String]| {
         (0..=path.len())
             .rev()

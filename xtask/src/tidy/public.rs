@@ -1,12 +1,12 @@
-//! The public items of the crates that others build on, as a snapshot: what a change opens is seen in its review.
+//! Snapshot of the public items of the library crates, so that a review sees each new one.
 //!
-//! `INSTA_UPDATE=always cargo test -p xtask` accepts a change. Names and kinds are listed, not signatures: the
-//! snapshot is about how much there is to know.
+//! `INSTA_UPDATE=always cargo test -p xtask` accepts a change. The snapshot lists names and kinds
+//! without signatures, because its purpose is to limit the number of items.
 
 use super::{Source, is_for_tests};
 use std::collections::BTreeMap;
 
-/// One line an item: `sort::merge  fn merge_runs`.
+/// Returns one line per item: `sort::merge  fn merge_runs`.
 fn items(sources: &[Source], name: &str) -> String {
     let mut files: BTreeMap<String, &Source> = BTreeMap::new();
     for source in sources.iter().filter(|source| source.crate_name() == name && !source.is_test()) {

@@ -1,10 +1,10 @@
 //! Rules that the tree breaks today: each counts its breaches per file, and the counts may only
 //! shrink.
 //!
-//! `left.tsv` beside this file has the counts. A file with more breaches than its count is a
+//! The counts are in `left.tsv`, next to this file. A file with more breaches than its count is a
 //! complaint, with the lines; one with fewer is a complaint too, until `cargo xtask tidy --shrink`
-//! writes the lower count. Why counts and not the breaches themselves: lines move with each change,
-//! and a count per file is small enough to be read in a review.
+//! writes the lower count. Rejected: a list of the breaches. Lines move with each change, and a
+//! reviewer can read a count per file.
 //!
 //! - `width`: a line of a comment or of Markdown has at most 100 columns, one of code 110.
 //! - `tuple`: no function has a tuple for a parameter; an options struct, or two parameters.
@@ -16,8 +16,7 @@
 //! - `invariant`: the number of an invariant is unique in its crate, and an assertion and a test
 //!   cite it.
 //!
-//! Limits: what macros are given is not parsed; a table and a block of code in Markdown may be
-//! wide.
+//! Limits: arguments of macros are not parsed; tables and code blocks in Markdown may be wide.
 
 use super::{Source, modules};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,23 +24,23 @@ use std::fs;
 use std::path::Path;
 use syn::visit::{self, Visit};
 
-/// The file of counts, from the root.
+/// Path of the counts, relative to the root.
 const LEFT: &str = "xtask/src/tidy/left.tsv";
-/// Columns of a comment or of Markdown.
+/// Most columns of a comment or of Markdown.
 const TEXT_COLUMNS: usize = 100;
-/// Columns of code, as rustfmt.toml has it.
+/// Most columns of code, as in rustfmt.toml.
 const CODE_COLUMNS: usize = 110;
-/// Words of a doc that only repeats a name.
+/// A doc with at most this many words is taken to repeat the name.
 const SHORT: usize = 4;
-/// Crates whose public items owe a doc, however short.
+/// Crates whose public items need a doc, however short.
 const LIBRARIES: [&str; 8] = ["units", "events", "types", "host", "io", "engine", "proof", "workload"];
-/// First words that no doc begins with.
+/// First words that a doc may not have.
 const OPENINGS: [&str; 10] =
     ["What", "Whether", "How", "Its", "Their", "Which", "Where", "That of", "Those of", "By which"];
 /// Lines that a complaint shows.
 const SHOWN: usize = 5;
 
-/// Breaches of one rule in one file: the line of each, and words for it.
+/// Breaches by file and rule: the line of each, and its text.
 type Breaches = BTreeMap<(String, String), Vec<(usize, String)>>;
 
 /// Returns a complaint for each file and rule whose count is not the one of `left.tsv`.
@@ -70,7 +69,7 @@ pub fn check(root: &Path, sources: &[Source]) -> Vec<String> {
     complaints
 }
 
-/// Writes the counts that have shrunk; where there is no file of counts, all of them.
+/// Writes the counts that have shrunk; all counts if there is no file of counts.
 pub fn shrink(root: &Path, sources: &[Source]) -> std::io::Result<()> {
     let (found, left, path) = (breaches(root, sources), left(root), root.join(LEFT));
     let is_new = !path.exists();
@@ -132,13 +131,13 @@ fn columns(line: &str) -> usize {
 
 fn wide_code(text: &str) -> Vec<(usize, String)> {
     let limit = |line: &str| if line.trim_start().starts_with("//") { TEXT_COLUMNS } else { CODE_COLUMNS };
-    // A literal may not be cut.
+    // A string literal cannot be broken without a change of code.
     let is_cuttable = |line: &str| line.trim_start().starts_with("//") || !line.contains('"');
     let lines = text.lines().enumerate().filter(|(_, line)| columns(line) > limit(line) && is_cuttable(line));
     lines.map(|(number, line)| (number + 1, format!("{} columns", columns(line)))).collect()
 }
 
-/// Pages that are written by hand; the changelog is a list of its own form.
+/// Returns the pages written by hand. The changelog is exempt, because an entry is one line.
 fn pages(root: &Path) -> Vec<(String, String)> {
     let (mut found, mut directories) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(directory) = directories.pop() {
@@ -169,8 +168,7 @@ fn wide_page(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The breaches of `opening` and of `short` in the docs of a file: neighbouring lines of `///` are
-/// one.
+/// Returns the breaches of `opening` and `short` in a file. Consecutive lines of `///` are one doc.
 fn docs(source: &Source) -> [Vec<(usize, String)>; 2] {
     let owes = LIBRARIES.contains(&source.crate_name());
     let (mut openings, mut short) = (Vec::new(), Vec::new());
@@ -194,7 +192,7 @@ fn docs(source: &Source) -> [Vec<(usize, String)>; 2] {
     [openings, short]
 }
 
-/// The functions that take a tuple.
+/// Returns the functions with a tuple as a parameter.
 fn tuples(source: &Source) -> Vec<(usize, String)> {
     let mut tuples = Tuples(Vec::new());
     tuples.visit_file(&source.syntax);
@@ -219,10 +217,10 @@ impl<'a> Visit<'a> for Tuples {
     }
 }
 
-/// A breach by rule, file and line, with words for it.
+/// A breach: rule, file, line and text.
 type Breach = (&'static str, String, usize, String);
 
-/// Public types whose name another crate has for one of its own.
+/// Returns the public types whose name another crate uses for a type of its own.
 fn names(sources: &[Source]) -> Vec<Breach> {
     let mut named: BTreeMap<String, Vec<(&str, String, usize)>> = BTreeMap::new();
     for source in sources.iter().filter(|source| !source.is_test()) {
@@ -250,7 +248,7 @@ fn names(sources: &[Source]) -> Vec<Breach> {
     found
 }
 
-/// Invariants (`- B7 Text` in the header of a file) whose number is taken in their crate, or that
+/// Returns the invariants (`- B7 Text` in a header) whose number is taken in their crate, or that
 /// no assertion or no test cites.
 fn invariants(sources: &[Source]) -> Vec<Breach> {
     let mut found = Vec::new();
@@ -277,14 +275,14 @@ fn invariants(sources: &[Source]) -> Vec<Breach> {
     found
 }
 
-/// The two places that cite an invariant.
+/// The two kinds of places that must cite an invariant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Code,
     Test,
 }
 
-/// The number that an invariant begins with: a capital letter and digits.
+/// Returns the number at the start of an invariant: a capital letter and digits.
 fn invariant(text: &str) -> Option<&str> {
     let name = text.split([' ', '.', ':']).next()?;
     let digits = name.strip_prefix(|first: char| first.is_ascii_uppercase())?;
@@ -292,8 +290,8 @@ fn invariant(text: &str) -> Option<&str> {
     is_number.then_some(name)
 }
 
-/// True if a line of this place names an invariant. Lines behind `mod tests` are a test's, and
-/// headers do not count.
+/// True if a line of this kind of place cites an invariant. Lines after `mod tests` are tests,
+/// and headers do not count.
 fn cites(source: &Source, name: &str, place: Place) -> bool {
     let mut here = if source.is_test() { Place::Test } else { Place::Code };
     source.text.lines().any(|line| {

@@ -1,4 +1,4 @@
-//! Rules about one file: header, functions, what it prints, marks and names.
+//! Rules about one file: header, functions, printing, marks and names.
 
 use super::{Source, is_for_tests};
 use std::fs;
@@ -8,11 +8,11 @@ use syn::visit::{self, Visit};
 
 const FUNCTION_LINES_MAX: usize = 70;
 const HEADLESS_LINES_MAX: usize = 80;
-/// Spelled apart, so that this file passes its own check.
+/// Words of unfinished work. They are split, so that this file passes its own check.
 const UNFINISHED: [&str; 4] =
     [concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
 const EMPTY_NAMES: [&str; 7] = ["manager", "helper", "helpers", "util", "utils", "common", "misc"];
-/// The crates that print: the others give text to their callers.
+/// Crates that may print; the others return text to their callers.
 const PRINTERS: [&str; 2] = ["plumb", "xtask"];
 
 /// Checks one file; each complaint starts with its line number.
@@ -51,7 +51,7 @@ impl Rules {
     }
 
     fn function(&mut self, public: bool, whole: &impl Spanned, signature: &syn::Signature) {
-        // The span of the whole begins with its doc comment, the signature's does not.
+        // Counted from the signature, because the function's own span begins with its doc comment.
         let length = whole.span().end().line - signature.span().start().line + 1;
         if length > FUNCTION_LINES_MAX {
             self.complain(signature, format!("a function of {length} lines"));
@@ -107,7 +107,7 @@ impl<'a> Visit<'a> for Rules {
     }
 }
 
-/// A file that no `mod` line names is dead.
+/// Returns a complaint if no `mod` line declares the file: it is not compiled.
 pub fn orphan(file: &Path) -> Option<String> {
     let stem = file.file_stem()?.to_str()?;
     let directory = file.parent()?;
@@ -142,7 +142,7 @@ pub fn orphan(file: &Path) -> Option<String> {
     (!candidates.iter().any(declares)).then(|| "1: no mod line names this file".to_string())
 }
 
-/// Whether a folder holds cargo targets rather than modules.
+/// True if a folder holds cargo targets rather than modules.
 fn is_target(directory: &Path) -> bool {
     directory.parent().is_some_and(|parent| parent.join("Cargo.toml").exists())
 }

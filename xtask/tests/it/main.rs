@@ -1,8 +1,8 @@
-//! Tests of the chores as programs. What a function of one can show is tested beside it.
+//! Tests of the commands as processes. Unit tests are next to the code.
 
 use std::process::Command;
 
-/// Runs the bench in small, as root on a machine with FUSE; elsewhere it says why not.
+/// Runs a small bench, as root on a machine with FUSE; elsewhere checks that it names the reason.
 #[test]
 fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
     let directory = tempfile::tempdir().expect("a temporary directory");

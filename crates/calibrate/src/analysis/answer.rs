@@ -259,7 +259,8 @@ mod tests {
     use plumb_io::MethodKind;
 
     fn point(pattern: Pattern, write_percent: u8, zone_bytes: Option<u64>) -> Task {
-        let load = Load { pattern, request_bytes: 8192, write_percent, outstanding: 1, zone_bytes };
+        let load =
+            Load { pattern, request_bytes: 8192, write_percent, outstanding: 1, zone_bytes, path: None };
         Task::Point(Point {
             loads: vec![load],
             threads: 1,

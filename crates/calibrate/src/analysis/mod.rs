@@ -7,6 +7,7 @@
 //! ladder      the same requests by every method
 //! read_cost   t(bytes) = s + bytes / B, and its consequences for a merge
 //! figures     the main figures, by which calibrations are compared
+//! derived     what follows from them: commits, time of a scan, parameters of optimizers
 //! warning     limits of the figures' meaning
 //! ```
 //!
@@ -18,6 +19,7 @@
 
 pub(crate) mod answer;
 mod curve;
+pub(crate) mod derived;
 mod figures;
 mod ladder;
 pub(crate) mod matrix;
@@ -25,6 +27,7 @@ mod read_cost;
 mod warning;
 
 pub use curve::{Curve, CurvePoint};
+pub use derived::{DerivedFigure, DerivedKind};
 pub(crate) use figures::FigureSearch;
 pub use figures::{FigureKind, MainFigure};
 pub(crate) use ladder::ladder;

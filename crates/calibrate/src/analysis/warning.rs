@@ -30,6 +30,8 @@ pub enum Warning {
         /// Length as it was made, bytes.
         made: u64,
     },
+    /// Two paths lie on the same disk, so that together they cannot do more than one.
+    SameDisk { disk: String, paths: [String; 2] },
     /// Requests of a ring fell back to kernel threads.
     RingWorkers {
         /// Number of tasks with such requests.
@@ -77,6 +79,12 @@ impl fmt::Display for Warning {
                 Bytes(*made).as_setting(),
                 Bytes(*wanted).as_setting()
             ),
+            Warning::SameDisk { disk, paths: [first, second] } => {
+                write!(
+                    f,
+                    "{first} and {second} lie on one disk, {disk}: together they cannot do more than one"
+                )
+            }
             Warning::RingWorkers { tasks } => {
                 write!(
                     f,

@@ -14,6 +14,7 @@
 
 use super::ScratchDirectory;
 use crate::CalibrateError;
+use crate::pace::Pace;
 use crate::progress::StopCheck;
 use crate::random::Random;
 use plumb_events::{Event, IoStream, Recorder, Role, now};
@@ -156,6 +157,8 @@ pub(crate) struct Filling<'a> {
     pub content: Content,
     /// Time after which the file ends early.
     pub time_max: Nanos,
+    /// Most writes a second; `None`: no limit.
+    pub max_rate: Option<u64>,
     /// Cancellation, checked between two requests.
     pub stop: &'a StopCheck<'a>,
 }
@@ -175,6 +178,7 @@ impl Filling<'_> {
             Content::Random(seed) => Some(Random::part(seed, u64::MAX)),
             Content::Zeros => None,
         };
+        let mut pace = Pace::of(self.max_rate, 1);
         let begin = now();
         let mut offset = 0;
         while offset < length.0 {
@@ -201,6 +205,7 @@ impl Filling<'_> {
                 stream: IoStream::FileInit,
                 tag: 0,
             };
+            pace.wait();
             channel.submit(&session, request)?;
             channel.flush(&session)?;
             offset += bytes as u64;
@@ -266,8 +271,13 @@ mod tests {
         let scratch = ScratchDirectory::create(disk, Path::new("/memory")).expect("a directory");
         let method = Method::start(MethodKind::Sync, 8).expect("a method");
         let stop = StopCheck::new(&());
-        let filling =
-            Filling { method: &method, content: Content::Random(7), time_max: Nanos(0), stop: &stop };
+        let filling = Filling {
+            method: &method,
+            content: Content::Random(7),
+            time_max: Nanos(0),
+            max_rate: None,
+            stop: &stop,
+        };
         let none = DirectIoSupport::No { why: "memory".to_string() };
         let file = DataFile::create(&scratch, &none, Bytes(Bytes::G), &filling).expect("a file");
         assert_eq!(file.length(), Bytes(LENGTH_MIN));

@@ -6,7 +6,6 @@
 //!
 //! Before a point starts, the log is dropped from the page cache. Otherwise the kernel would have
 //! to evict a page for each direct write.
-//! page with each of them. So the log leaves the page cache before a point begins.
 
 use super::ScratchDirectory;
 use super::data_file::{Content, Filling};
@@ -44,6 +43,7 @@ impl Logs {
     pub(crate) fn create(
         scratch: &ScratchDirectory,
         bytes: Bytes,
+        max_rate: Option<u64>,
         stop: &StopCheck<'_>,
     ) -> Result<Logs, CalibrateError> {
         if scratch.in_memory() {
@@ -51,7 +51,8 @@ impl Logs {
         }
         let zeroed = Arc::new(scratch.create_file(Logs::ZEROED, DirectIo::Off)?);
         let method = Method::start(MethodKind::Sync, 1)?;
-        let filling = Filling { method: &method, content: Content::Zeros, time_max: Nanos(u64::MAX), stop };
+        let (content, time_max) = (Content::Zeros, Nanos(u64::MAX));
+        let filling = Filling { method: &method, content, time_max, max_rate, stop };
         filling.fill(&zeroed, bytes)?;
         zeroed.sync_data()?;
         // The channel is closed, so no other owner of the file remains.

@@ -8,6 +8,7 @@ use super::TaskRunner;
 use super::requests::stamp;
 use crate::files::LogFile;
 use crate::measure::Traffic;
+use crate::pace::Pace;
 use crate::plan::{DurableMethod, DurablePoint};
 use crate::random::Random;
 use crate::{CalibrateError, DeviceEvidence, LoadMeasurement, Measurement};
@@ -34,6 +35,7 @@ pub(crate) fn run(
     random.fill(&mut buffer);
     let (mut number, mut load, mut writes) = (random.word(), LoadMeasurement::default(), 0);
     let cpu = runner.cpu.read();
+    let mut pace = Pace::of(runner.max_rate, 1);
     let mut at = now();
     let mut measured_from = at + Nanos(time.0 / RAMP_PARTS);
     let end = measured_from + time;
@@ -42,6 +44,7 @@ pub(crate) fn run(
             runner.stop.check()?;
         }
         stamp(&mut buffer, &mut number);
+        pace.wait();
         let begin = now();
         buffer = log.write(&session, buffer, writes)?;
         at = now();

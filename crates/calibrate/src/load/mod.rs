@@ -6,6 +6,7 @@
 //! start        its threads start at the same moment, or not at all
 //! requests     one thread: its share of the requests, kept outstanding
 //! log_writer   the thread of a durable write
+//! sustain      one load for minutes, in windows, and the changes of its level
 //! session      tasks one at a time on files that stay, for a comparison with another tool
 //! ```
 //!
@@ -19,7 +20,9 @@ mod requests;
 pub(crate) mod schedule;
 mod session;
 mod start;
+pub(crate) mod sustain;
 mod task;
 
 pub use session::TaskSession;
+pub use sustain::{Level, Sustained, Window};
 pub(crate) use task::TaskRunner;

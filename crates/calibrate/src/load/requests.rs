@@ -25,7 +25,9 @@
 //! device can deduplicate it.
 
 use super::start::Window;
+use crate::files::Place;
 use crate::measure::{CpuMeter, CpuUse, Traffic};
+use crate::pace::Pace;
 use crate::progress::StopCheck;
 use crate::random::Random;
 use crate::{Buffers, CalibrateError, Files, Load, LoadMeasurement, Pattern, Point};
@@ -118,13 +120,14 @@ struct Slot {
 
 /// A thread that is ready to start.
 pub(crate) struct LoadThread<'a> {
-    // What it works on.
+    // Work
     session: &'a Session,
-    file: &'a Arc<File>,
+    /// Places of the point's loads.
+    targets: &'a [Place<'a>],
     stop: &'a StopCheck<'a>,
     shares: Vec<ThreadShare>,
 
-    // Its state.
+    // State
     channel: Channel,
     idle: Vec<(usize, IoBuffer)>,
     places: Vec<Places>,
@@ -138,7 +141,7 @@ impl<'a> LoadThread<'a> {
     /// Does all preparation before the first request.
     pub(crate) fn prepare(
         session: &'a Session,
-        file: &'a Arc<File>,
+        targets: &'a [Place<'a>],
         stop: &'a StopCheck<'a>,
         method: &Method,
         point: &Point,
@@ -158,13 +161,13 @@ impl<'a> LoadThread<'a> {
             Buffers::Registered => arenas.iter().collect(),
             Buffers::Ordinary => Vec::new(),
         };
-        let files: &[&Arc<File>] = match point.ring.files {
-            Files::Registered => &[file],
-            Files::Ordinary => &[],
+        let files: Vec<&Arc<File>> = match point.ring.files {
+            Files::Registered => targets.iter().flat_map(Place::files).collect(),
+            Files::Ordinary => Vec::new(),
         };
         let loads = shares.iter().map(|share| share.load_index + 1).max().unwrap_or(0);
         Ok(LoadThread {
-            channel: method.channel_to(files, &registered)?,
+            channel: method.channel_to(&files, &registered)?,
             places: shares.iter().map(|share| Places::of(share, &mut random)).collect(),
             slots: Vec::with_capacity(idle.len()),
             unsent: 0,
@@ -176,31 +179,48 @@ impl<'a> LoadThread<'a> {
                 io_wq_workers: 0,
             },
             session,
-            file,
+            targets,
             stop,
             shares,
             idle,
         })
     }
 
-    /// Keeps its requests outstanding until the window ends.
-    pub(crate) fn run(mut self, window: Window, cpu: &CpuMeter) -> Result<ThreadResult, CalibrateError> {
+    /// Keeps its requests outstanding until the window ends, or as many as the pace permits.
+    pub(crate) fn run(
+        mut self,
+        window: Window,
+        mut pace: Pace,
+        cpu: &CpuMeter,
+    ) -> Result<ThreadResult, CalibrateError> {
+        // Slots without a request: all at first, later those that the pace holds back.
+        let mut waiting = Vec::with_capacity(self.idle.len());
         for (share, buffer) in std::mem::take(&mut self.idle) {
-            let slot = Slot { share, begin: Nanos(0), operation: Operation::Read };
-            self.slots.push(slot);
-            self.submit(self.slots.len() - 1, buffer, now())?;
+            self.slots.push(Slot { share, begin: Nanos(0), operation: Operation::Read });
+            waiting.push((self.slots.len() - 1, buffer));
         }
-        let mut looked = now();
-        while self.channel.outstanding() > 0 {
+        let (mut looked, mut at) = (now(), now());
+        loop {
+            while at < window.end && !waiting.is_empty() && pace.take(at) {
+                let Some((slot, buffer)) = waiting.pop() else { break };
+                self.submit(slot, buffer, at)?;
+            }
+            if self.channel.outstanding() == 0 {
+                if at >= window.end {
+                    break;
+                }
+                self.stop.check()?;
+                pace.sleep();
+                at = now();
+                continue;
+            }
             let completion = self.channel.wait(self.session, Event::DirectPathRead)?;
-            let at = now();
+            at = now();
             let slot = completion.tag as usize;
             if at >= window.begin && at < window.end {
                 self.count(slot, at);
             }
-            if at < window.end {
-                self.submit(slot, completion.buffer, at)?;
-            }
+            waiting.push((slot, completion.buffer));
             if at.saturating_sub(looked) >= GUARD_INTERVAL {
                 self.stop.check()?;
                 looked = at;
@@ -226,7 +246,9 @@ impl<'a> LoadThread<'a> {
     fn submit(&mut self, slot: usize, mut buffer: IoBuffer, at: Nanos) -> Result<(), CalibrateError> {
         let share = self.slots[slot].share;
         let (place, operation) = self.places[share].next();
-        let bytes = self.shares[share].load.request_bytes;
+        let ThreadShare { load, load_index, .. } = &self.shares[share];
+        let bytes = load.request_bytes;
+        let (file, offset) = self.targets[*load_index].at(place * bytes);
         self.slots[slot] = Slot { share, begin: at, operation };
         self.result.asked.requests += 1;
         let (event, stream) = match operation {
@@ -242,8 +264,8 @@ impl<'a> LoadThread<'a> {
         };
         let request = Request {
             operation,
-            file: Arc::clone(self.file),
-            offset: place * bytes,
+            file: Arc::clone(file),
+            offset,
             range: 0..bytes as usize,
             buffer,
             event,
@@ -274,7 +296,14 @@ mod tests {
     use super::*;
 
     fn share(pattern: Pattern, write_percent: u8) -> ThreadShare {
-        let load = Load { pattern, request_bytes: 8192, write_percent, outstanding: 4, zone_bytes: None };
+        let load = Load {
+            pattern,
+            request_bytes: 8192,
+            write_percent,
+            outstanding: 4,
+            zone_bytes: None,
+            path: None,
+        };
         ThreadShare { load_index: 0, load, outstanding: 4, stretch: 10..13, units: 1000 }
     }
 

@@ -10,7 +10,7 @@
 
 use super::TaskRunner;
 use crate::files::{
-    Content, DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, check_place, fitting_length,
+    Content, DataFile, Filling, Flexible, Logs, ScratchDirectory, Size, Volume, check_place, fitting_length,
 };
 use crate::measure::{CpuMeter, DeviceMeter};
 use crate::progress::StopCheck;
@@ -28,7 +28,7 @@ const FILL_OUTSTANDING: usize = 8;
 /// A file of random bytes and a log of zeros, both written once and durable.
 pub struct TaskSession<'a> {
     scratch: ScratchDirectory,
-    file: DataFile,
+    volume: Volume,
     logs: Logs,
     meter: DeviceMeter,
     cpu: CpuMeter,
@@ -41,15 +41,13 @@ pub struct TaskSession<'a> {
 impl fmt::Debug for TaskSession<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("TaskSession");
-        fields.field("scratch", &self.scratch).field("file", &self.file).finish_non_exhaustive()
+        fields.field("scratch", &self.scratch).field("volume", &self.volume).finish_non_exhaustive()
     }
 }
 
 impl<'a> TaskSession<'a> {
-    /// Makes a file of `length` and a log of `log_bytes` under `device.path`.
-    ///
-    /// # Errors
-    /// If the place is unsuitable (no device, no space, no permission to write), a
+    /// Makes a file of `length` and a log of `log_bytes` under `device.path`. Fails
+    /// if the place is unsuitable (no device, no space, no permission to write), a
     /// write fails, or `observer` cancels.
     pub fn create(
         device: &DeviceDescription,
@@ -69,12 +67,14 @@ impl<'a> TaskSession<'a> {
             method: &method,
             content: Content::Random(seed),
             time_max: Nanos(u64::MAX),
+            max_rate: None,
             stop: &stop,
         };
         let file = DataFile::create(&scratch, &device.direct_io, length, &filling)?;
-        let logs = Logs::create(&scratch, log_bytes, &stop)?;
-        let (meter, cpu) = (DeviceMeter::of(device), CpuMeter::start());
-        Ok(TaskSession { scratch, file, logs, meter, cpu, stop, seed, order: Cell::new(0) })
+        let logs = Logs::create(&scratch, log_bytes, None, &stop)?;
+        let (meter, cpu) = (DeviceMeter::of([device]), CpuMeter::start());
+        let volume = Volume::single(file);
+        Ok(TaskSession { scratch, volume, logs, meter, cpu, stop, seed, order: Cell::new(0) })
     }
 
     /// Returns the path of the points' file.
@@ -90,16 +90,13 @@ impl<'a> TaskSession<'a> {
     }
 
     /// Measures a task once, for `time` after a ramp of an eighth of it.
-    ///
-    /// # Errors
-    /// If a request fails, or the observer cancels.
     pub fn measure(&self, task: &Task, time: Nanos) -> Result<Measurement, CalibrateError> {
         self.runner().run(task, self.order.replace(self.order.get() + 1), time)
     }
 
     pub(crate) fn runner(&self) -> TaskRunner<'_> {
-        let TaskSession { scratch, file, logs, meter, cpu, stop, seed, .. } = self;
-        TaskRunner { scratch, file, logs, meter, cpu, stop, seed: *seed }
+        let TaskSession { scratch, volume, logs, meter, cpu, stop, seed, .. } = self;
+        TaskRunner { scratch, volume, logs, meter, cpu, stop, seed: *seed, max_rate: None }
     }
 }
 

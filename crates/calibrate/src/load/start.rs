@@ -110,10 +110,8 @@ impl Drop for Present<'_, '_> {
 }
 
 /// Runs each of `works` on a thread of its own, made by `builder`. A work arrives at the start
-/// once, and returns `None` if that was called off.
-///
-/// # Errors
-/// If a thread cannot be started, or the first error of a work.
+/// once, and returns `None` if that was called off. Fails if a thread cannot be started, or with
+/// the first error of a work.
 pub(crate) fn together<T: Send>(
     works: Vec<impl FnOnce(&Start<'_>) -> Result<Option<T>, CalibrateError> + Send>,
     start: &Start<'_>,

@@ -10,14 +10,15 @@
 use super::log_writer;
 use super::requests::{LoadThread, ThreadResult, ThreadShare};
 use super::start::{self, Start, Window};
-use crate::files::{DataFile, Logs, ScratchDirectory};
+use crate::files::{Logs, Place, ScratchDirectory, Volume};
 use crate::measure::{CpuMeter, CpuUse, DeviceMeter, Traffic};
+use crate::pace::Pace;
 use crate::progress::StopCheck;
 use crate::random::Random;
-use crate::{CalibrateError, DeviceEvidence, DurablePoint, LoadMeasurement, Measurement, Point, Task};
+use crate::{CalibrateError, DeviceEvidence, DurablePoint, Load, LoadMeasurement, Measurement, Point, Task};
 use plumb_events::{Recorder, Role, Statistic};
 use plumb_io::{DirectIo, MethodKind};
-use plumb_units::{Bytes, Nanos};
+use plumb_units::Nanos;
 use std::ops::Range;
 use std::thread;
 
@@ -28,12 +29,14 @@ const STACK_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct TaskRunner<'a> {
     pub scratch: &'a ScratchDirectory,
-    pub file: &'a DataFile,
+    pub volume: &'a Volume,
     pub logs: &'a Logs,
     pub meter: &'a DeviceMeter,
     pub cpu: &'a CpuMeter,
     pub stop: &'a StopCheck<'a>,
     pub seed: u64,
+    /// Most requests a second, over all threads; `None`: no limit.
+    pub max_rate: Option<u64>,
 }
 
 impl TaskRunner<'_> {
@@ -73,19 +76,22 @@ impl TaskRunner<'_> {
         time: Nanos,
     ) -> Result<Measurement, CalibrateError> {
         if point.direct_io == DirectIo::Off {
-            self.file.drop_cache();
+            self.volume.drop_cache();
         }
-        let shares = shares(point, self.file.length());
+        let shares = shares(point, self.volume);
+        let pace = Pace::of(self.max_rate, shares.len());
         let method = point.start()?;
         let recorder = Recorder::new();
         let start = Start::new(shares.len(), time, self.cpu);
-        let file = self.file.by(point.direct_io);
+        let place = |load: &Load| self.volume.place(load.path, point.direct_io);
+        let places: Vec<Place<'_>> = point.loads.iter().map(place).collect();
         let work = |shares: Vec<ThreadShare>| {
             let (recorder, method, random) = (&recorder, &method, Random::seeded(random.word()));
+            let places = &places;
             move |start: &Start<'_>| {
                 let session = recorder.session(Role::CalibrationLoad);
-                let load = LoadThread::prepare(&session, file, self.stop, method, point, shares, random)?;
-                start.arrive().map(|window| Ok((window, load.run(window, self.cpu)?))).transpose()
+                let load = LoadThread::prepare(&session, places, self.stop, method, point, shares, random)?;
+                start.arrive().map(|window| Ok((window, load.run(window, pace, self.cpu)?))).transpose()
             }
         };
         let works = shares.into_iter().map(work).collect();
@@ -105,7 +111,7 @@ impl TaskRunner<'_> {
 }
 
 /// Divides the outstanding requests of a point among its threads.
-fn shares(point: &Point, length: Bytes) -> Vec<Vec<ThreadShare>> {
+fn shares(point: &Point, volume: &Volume) -> Vec<Vec<ThreadShare>> {
     let threads = match point.method {
         // A thread in a system call has one request outstanding.
         MethodKind::Sync => point.outstanding(),
@@ -114,6 +120,7 @@ fn shares(point: &Point, length: Bytes) -> Vec<Vec<ThreadShare>> {
     let mut shares: Vec<Vec<ThreadShare>> = vec![Vec::new(); threads];
     let mut first = 0;
     for (load_index, load) in point.loads.iter().enumerate() {
+        let length = volume.length(load.path);
         let zone = load.zone_bytes.map_or(length.0, |zone| zone.min(length.0));
         let units = (zone / load.request_bytes).max(1);
         let sharing = threads.min(load.outstanding);
@@ -168,7 +175,8 @@ fn together(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Buffers, Load, Pattern, Ring};
+    use crate::{Buffers, Pattern, Ring};
+    use plumb_units::Bytes;
 
     fn check(method: MethodKind, threads: usize, outstanding: &[usize], expected: &[&[usize]]) {
         let load = |outstanding: &usize| Load {
@@ -177,6 +185,7 @@ mod tests {
             write_percent: 0,
             outstanding: *outstanding,
             zone_bytes: None,
+            path: None,
         };
         let loads = outstanding.iter().map(load).collect();
         let point = Point {
@@ -187,7 +196,8 @@ mod tests {
             buffers: Buffers::Ordinary,
             ring: Ring::default(),
         };
-        let found: Vec<Vec<usize>> = shares(&point, Bytes(1 << 30))
+        let volume = Volume::single(crate::fixture::memory_file(Bytes(Bytes::M)));
+        let found: Vec<Vec<usize>> = shares(&point, &volume)
             .iter()
             .map(|thread| thread.iter().map(|share| share.outstanding).collect())
             .collect();

@@ -104,25 +104,41 @@ impl DeviceEvidence {
     }
 }
 
-/// Reads the statistics of the device under a file system.
+/// Reads the statistics of the devices under file systems.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceMeter {
-    /// Name of the device under the file system, and of its disk, which counts the flushes.
-    names: Option<(String, String)>,
+    /// Names of each device under a file system, and of its disk, which counts the flushes; `None`
+    /// if a path has no device.
+    names: Option<Vec<(String, String)>>,
+}
+
+/// Samples a device for half a second. Returns the requests a second that others send to it,
+/// if it is not idle.
+#[must_use]
+pub fn busy(device: &DeviceDescription) -> Option<f64> {
+    DeviceMeter::of([device]).other_load(Nanos(500_000_000))
 }
 
 /// Statistics of device and process at one moment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reading {
     at: Nanos,
-    /// Counters of the device and of its disk.
-    disks: Option<(DiskStats, DiskStats)>,
+    /// Counters of each device and of its disk.
+    disks: Option<Vec<(DiskStats, DiskStats)>>,
     process: Option<ProcessIo>,
 }
 
 impl DeviceMeter {
-    pub(crate) fn of(device: &DeviceDescription) -> DeviceMeter {
-        let names = device.block.as_ref().map(|block| (block.name.clone(), block.disk.clone()));
+    pub(crate) fn of<'a>(devices: impl IntoIterator<Item = &'a DeviceDescription>) -> DeviceMeter {
+        let name = |device: &DeviceDescription| {
+            device.block.as_ref().map(|block| (block.name.clone(), block.disk.clone()))
+        };
+        let mut names: Option<Vec<(String, String)>> = devices.into_iter().map(name).collect();
+        // Two paths on one device are counted once.
+        if let Some(names) = &mut names {
+            names.sort_unstable();
+            names.dedup();
+        }
         DeviceMeter { names }
     }
 
@@ -138,7 +154,7 @@ impl DeviceMeter {
         };
         Reading {
             at: now(),
-            disks: self.names.as_ref().and_then(statistics),
+            disks: self.names.as_ref().and_then(|names| names.iter().map(statistics).collect()),
             process: ProcessIo::read().ok(),
         }
     }
@@ -146,20 +162,26 @@ impl DeviceMeter {
     /// Returns the evidence since an earlier reading; the caller adds `asked` and `syncs`.
     pub(crate) fn since(&self, earlier: &Reading) -> DeviceEvidence {
         let later = self.read();
-        let caused = later.process.zip(earlier.process);
+        let caused = later.process.as_ref().zip(earlier.process.as_ref());
         let mut evidence = DeviceEvidence {
             span_ns: later.at.saturating_sub(earlier.at).0,
             caused_read_bytes: caused.map(|(later, earlier)| later.since(&earlier).read_bytes.0),
             ..DeviceEvidence::default()
         };
-        if let (Some((device, disk)), Some((device_then, disk_then))) = (later.disks, earlier.disks) {
-            let device = device.since(&device_then);
-            evidence.flushes = disk.since(&disk_then).flushes.map(|flushes| flushes.completed);
-            evidence.device = Some(Traffic {
-                requests: device.reads.completed + device.writes.completed,
-                read_bytes: device.reads.bytes.0,
-                write_bytes: device.writes.bytes.0,
-            });
+        if let (Some(later), Some(earlier)) = (&later.disks, &earlier.disks) {
+            let mut traffic = Traffic::default();
+            let mut flushes = Some(0);
+            for ((device, disk), (device_then, disk_then)) in later.iter().zip(earlier) {
+                let device = device.since(device_then);
+                let flushed = disk.since(disk_then).flushes.map(|flushes| flushes.completed);
+                flushes = flushes.zip(flushed).map(|(sum, flushed)| sum + flushed);
+                traffic.merge(Traffic {
+                    requests: device.reads.completed + device.writes.completed,
+                    read_bytes: device.reads.bytes.0,
+                    write_bytes: device.writes.bytes.0,
+                });
+            }
+            (evidence.flushes, evidence.device) = (flushes, Some(traffic));
         }
         evidence
     }

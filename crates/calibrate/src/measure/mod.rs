@@ -21,7 +21,7 @@ mod results;
 
 pub(crate) use cpu::{CpuMeter, CpuUse};
 pub use estimate::{Estimate, Interval};
-pub use evidence::DeviceEvidence;
+pub use evidence::{DeviceEvidence, busy};
 pub(crate) use evidence::{DeviceMeter, Traffic};
 pub use measurement::{LoadMeasurement, Measurement, Repeat};
 pub use results::{Answer, AnswerSource, TaskResult};

@@ -76,7 +76,9 @@ impl DurableMethod {
         }
     }
 
-    pub(crate) const fn by_ring(self) -> bool {
+    /// True if requests go through a ring.
+    #[must_use]
+    pub const fn by_ring(self) -> bool {
         matches!(self, DurableMethod::RingRwfDsync | DurableMethod::RingLinked)
     }
 }

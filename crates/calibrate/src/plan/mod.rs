@@ -26,7 +26,7 @@ mod point;
 mod steps;
 
 pub use durable::{DurableMethod, DurablePoint, LogSpace};
-pub use options::{Advanced, Cells, Mode, Options};
+pub use options::{Advanced, Cells, Mode, Options, VolumeLayout};
 pub use point::{Buffers, Files, Load, Pattern, Point, Ring};
 pub(crate) use steps::{STEPS, Step};
 
@@ -64,8 +64,9 @@ pub(crate) struct PlanInput<'a> {
     pub steps: Vec<Step>,
     /// Number of processors of the machine.
     pub processors: usize,
-    /// Length of the file in bytes.
+    /// Length of the file in bytes, or of all files together.
     pub length: Bytes,
+    pub paths: usize,
     /// Device under the file; `None` in memory, where nothing is durable.
     pub device: Option<&'a DeviceDescription>,
 }
@@ -137,6 +138,7 @@ impl TaskPlan {
             plan.ladder(options.size_large, LARGE_OUTSTANDING, input);
         }
         plan.read_cost(small, input);
+        plan.volume(options, input);
         if matches!(options.mode, Mode::Quick | Mode::Oltp | Mode::Normal) {
             plan.durable(input, full);
         }
@@ -222,6 +224,23 @@ impl TaskPlan {
         }
     }
 
+    /// Measures each path alone, all at the same time, and as one volume.
+    fn volume(&mut self, options: &Options, input: &PlanInput<'_>) {
+        if input.paths < 2 {
+            return;
+        }
+        for kind in volume_loads(options.size_small, options.size_large) {
+            let on = |path| Load { path: Some(path), ..kind };
+            for path in 0..input.paths {
+                self.add(input.point(on(path), 1));
+            }
+            let together = (0..input.paths).map(on).collect();
+            self.add(Task::Point(input.usual.with(together, input.paths)));
+            let volume = Load { outstanding: kind.outstanding * input.paths, ..kind };
+            self.add(input.point(volume, input.paths));
+        }
+    }
+
     fn durable(&mut self, input: &PlanInput<'_>, full: bool) {
         let Some(device) = input.device else { return };
         let sizes: &[u64] = if full { &[512, 4096, 16 << 10, 128 << 10, 1 << 20] } else { &[4096] };
@@ -245,6 +264,14 @@ impl TaskPlan {
             }
         }
     }
+}
+
+/// Loads of one path when several are compared: small and large, reads and writes.
+pub(crate) fn volume_loads(small: Bytes, large: Bytes) -> [Load; 4] {
+    let random = Load::random_read(small, LADDER_OUTSTANDING);
+    let scan = Load { pattern: Pattern::Sequential, ..Load::random_read(large, LARGE_OUTSTANDING) };
+    let written = |load| Load { write_percent: 100, ..load };
+    [random, written(random), scan, written(scan)]
 }
 
 /// Durable writes of a quick run.
@@ -314,6 +341,7 @@ mod tests {
             steps: STEPS.to_vec(),
             processors: 2,
             length: Bytes(2 * Bytes::G),
+            paths: 1,
             device: None,
         };
         TaskPlan::of(&options, &input)

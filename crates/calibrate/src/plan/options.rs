@@ -59,6 +59,14 @@ choices! {
     }
 }
 
+choices! {
+    /// Address space that several paths form together, in ORION's words.
+    VolumeLayout {
+        Concat, "concat", "One path after the other";
+        Raid0, "raid0", "Stripes on each path in turn";
+    }
+}
+
 impl Mode {
     /// Returns the total time. It is less than the documented limits (30 seconds for quick, 10
     /// minutes for normal), to leave time for start and end.
@@ -200,6 +208,16 @@ pub struct Options {
     pub budget: Option<Nanos>,
     /// Measured time of each repeat; `None`: a share of the budget.
     pub duration: Option<Nanos>,
+    /// Address space of several paths.
+    pub layout: VolumeLayout,
+    /// Bytes of a stripe of [`VolumeLayout::Raid0`].
+    pub stripe: Bytes,
+    /// Time for which one load is kept up after the rounds; `None`: none is.
+    pub sustain: Option<Nanos>,
+    /// Most requests a second, at least 1; `None`: as many as the device serves.
+    pub max_rate: Option<u64>,
+    /// Bytes a second of the link to the storage, which no figure can exceed; `None`: not known.
+    pub link: Option<Bytes>,
     /// Seed of the order of tasks, the positions of requests and the data.
     pub seed: u64,
     /// Date to record, in the caller's format.
@@ -226,6 +244,11 @@ impl Options {
             max_latency: Nanos(10_000_000),
             budget: None,
             duration: None,
+            layout: VolumeLayout::Concat,
+            stripe: Bytes(Bytes::M),
+            sustain: None,
+            max_rate: None,
+            link: None,
             seed,
             date: date.into(),
         }

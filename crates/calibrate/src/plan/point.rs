@@ -66,12 +66,15 @@ pub struct Load {
     pub outstanding: usize,
     /// Used bytes of the file, from its start; `None` is the whole file.
     pub zone_bytes: Option<u64>,
+    /// Index of the path that all requests go to; `None` is the volume of all paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<usize>,
 }
 
 impl Load {
     pub(crate) fn random_read(size: Bytes, outstanding: usize) -> Load {
         let pattern = Pattern::Random;
-        Load { pattern, request_bytes: size.0, write_percent: 0, outstanding, zone_bytes: None }
+        Load { pattern, request_bytes: size.0, write_percent: 0, outstanding, zone_bytes: None, path: None }
     }
 }
 
@@ -88,8 +91,11 @@ impl fmt::Display for Load {
             percent => write!(f, "{}/{percent} read/write", 100 - percent)?,
         }
         write!(f, " x{}", self.outstanding)?;
-        match self.zone_bytes {
-            Some(bytes) => write!(f, " in {}", Bytes(bytes).as_setting()),
+        if let Some(bytes) = self.zone_bytes {
+            write!(f, " in {}", Bytes(bytes).as_setting())?;
+        }
+        match self.path {
+            Some(path) => write!(f, " on path {}", path + 1),
             None => Ok(()),
         }
     }

@@ -1,11 +1,13 @@
 //! The record of a calibration, calibration.json, and queries of it.
 
 use super::doubt;
+use super::volume::VolumeRecord;
+use crate::analysis::derived;
 use crate::analysis::matrix::Layout;
 use crate::plan::MatrixKind;
 use crate::{
-    CalibrateError, Curve, DeviceEnvironment, FigureKind, MainFigure, Matrix, Mode, Pattern, Point, ReadCost,
-    RefusedTask, Ring, Rung, TaskResult, Warning,
+    CalibrateError, Curve, DerivedFigure, DeviceEnvironment, FigureKind, MainFigure, Matrix, Mode, Pattern,
+    Point, ReadCost, RefusedTask, Ring, Rung, Sustained, TaskResult, Warning,
 };
 use plumb_host::device::DeviceDescription;
 use plumb_io::DirectIo;
@@ -25,7 +27,7 @@ const SCHEMA_VERSION_MIN: u32 = 1;
 /// Limits of a storage device, and the environment for which they are valid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    // What was asked for.
+    // Request
     pub schema_version: u32,
     /// Environment for which the figures are valid.
     pub environment: DeviceEnvironment,
@@ -43,8 +45,20 @@ pub struct Calibration {
     pub matrix_large_pattern: Pattern,
     /// Mean latency that limits rates, nanoseconds.
     pub max_latency_ns: u64,
+    /// The paths, if there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<VolumeRecord>,
+    /// Rates of a load over minutes, if one was kept up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sustained: Option<Sustained>,
+    /// Most requests a second that the caller permitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<u64>,
+    /// Bytes a second of the link to the storage, if the caller stated them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_bytes_per_second: Option<u64>,
 
-    // How it went.
+    // Size and time
     /// Length of the file in bytes.
     pub file_bytes: u64,
     /// Measured time of each repeat, nanoseconds.
@@ -52,7 +66,7 @@ pub struct Calibration {
     /// Total time of the calibration, nanoseconds.
     pub elapsed_ns: u64,
 
-    // What it found.
+    // Results
     pub figures: Vec<MainFigure>,
     /// The method ladder with small requests.
     pub ladder_small: Vec<Rung>,
@@ -91,10 +105,7 @@ const fn random() -> Pattern {
 }
 
 impl Calibration {
-    /// Parses a record of a calibration.
-    ///
-    /// # Errors
-    /// If the text is no record, or has an unsupported version.
+    /// Parses a record of a calibration. Fails on an unsupported version.
     pub fn from_json(text: &str) -> Result<Calibration, CalibrateError> {
         let unreadable =
             |why: String| CalibrateError::Unreadable { why: plumb_units::cut(&why, 300).into_owned() };
@@ -128,8 +139,8 @@ impl Calibration {
         Curve::of(&self.tasks, &self.usual(), write_percent)
     }
 
-    /// Returns a curve for each measured mix of small random requests, by increasing share of
-    /// writes.
+    /// Returns a curve for each measured mix of small random requests,
+    /// by increasing share of writes.
     #[must_use]
     pub fn curves(&self) -> Vec<Curve> {
         let mix = |result: &TaskResult| Some(result.point()?.single()?.write_percent);
@@ -166,6 +177,36 @@ impl Calibration {
         if doubts.is_empty() { "SETTLED" } else { "IN DOUBT" }
     }
 
+    /// Returns a figure as a share of the link; `None` if no link was stated, or for a time.
+    #[must_use]
+    pub fn link_share(&self, figure: &MainFigure) -> Option<f64> {
+        Some(self.bytes_per_second(figure, figure.estimate.median)? / self.link_bytes_per_second? as f64)
+    }
+
+    /// Returns the figures that exceed the link with their whole interval.
+    #[must_use]
+    pub fn impossible(&self) -> Vec<&MainFigure> {
+        let Some(link) = self.link_bytes_per_second else { return Vec::new() };
+        let above = |figure: &&MainFigure| {
+            self.bytes_per_second(figure, figure.estimate.low).is_some_and(|rate| rate > link as f64)
+        };
+        self.figures.iter().filter(above).collect()
+    }
+
+    fn bytes_per_second(&self, figure: &MainFigure, value: f64) -> Option<f64> {
+        match figure.kind.unit() {
+            "MB/s" => Some(value * Bytes::M as f64),
+            "IOPS" => Some(value * self.size_small as f64),
+            _ => None,
+        }
+    }
+
+    /// Returns what follows from the main figures, with the arithmetic.
+    #[must_use]
+    pub fn derived(&self) -> Vec<DerivedFigure> {
+        derived::of(self)
+    }
+
     /// Returns the number of repeats of all tasks.
     #[must_use]
     pub fn repeats(&self) -> u64 {
@@ -200,7 +241,7 @@ impl Calibration {
     }
 
     /// Returns the single small random read by the usual method.
-    fn usual(&self) -> Point {
+    pub(super) fn usual(&self) -> Point {
         let direct_io = if self.environment.direct { DirectIo::Required } else { DirectIo::Off };
         // A plan starts with requests by the usual rings.
         let ring = self.tasks.first().and_then(TaskResult::point).map_or(Ring::default(), |first| first.ring);

@@ -5,12 +5,27 @@
 
 use crate::{AnswerSource, Calibration, TaskResult, Warning};
 use plumb_io::DirectIo;
+use plumb_units::Bytes;
 
 /// Returns the objections to a calibration, a sentence each.
 pub(super) fn of(calibration: &Calibration) -> Vec<String> {
     let mut reasons = Vec::new();
+    if let (Some(figure), Some(link)) = (calibration.impossible().first(), calibration.link_bytes_per_second)
+    {
+        reasons.push(format!(
+            "IMPOSSIBLE: {} of {:.0} {} is more than the link's {:.0} MB/s: a cache on this side of the link \
+             answered, or the link is faster than was stated",
+            figure.kind.name(),
+            figure.estimate.median,
+            figure.kind.unit(),
+            link as f64 / Bytes::M as f64
+        ));
+    }
     if !calibration.environment.direct {
         reasons.push("all requests went through the page cache".to_string());
+    }
+    if let Some(rate) = calibration.max_rate {
+        reasons.push(format!("limited to {rate} requests a second: no rate is the device's"));
     }
     let other_load = |warning: &&Warning| matches!(warning, Warning::OtherLoad { .. });
     reasons.extend(calibration.warnings.iter().find(other_load).map(ToString::to_string));

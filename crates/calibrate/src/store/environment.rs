@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// to the device make it invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceEnvironment {
-    // What must be the same.
+    // Must be equal for the calibration to hold
     /// The device of the file system, or the mount's source if there is none.
     pub device: String,
     /// Size of the disk in bytes, if the kernel reports it.
@@ -27,7 +27,7 @@ pub struct DeviceEnvironment {
     #[serde(default)]
     pub disk_model: Option<String>,
 
-    // How and where it was measured.
+    // Circumstances of the measurement
     /// Absolute path of the calibrated directory.
     pub path: String,
     /// The method of all points except the ladder's.

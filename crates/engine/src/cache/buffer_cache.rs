@@ -263,7 +263,7 @@ impl Drop for BufferCache {
 /// Calls of sessions, which write a batch themselves where no database writer runs.
 impl Shared {
     /// Returns the most blocks that one multiblock read may pin. If a scan could pin all frames, no
-    /// other session could go on.
+    /// other session could continue.
     pub(super) fn multiblock_max(&self) -> u32 {
         (self.latches.options.frame_count / 4).max(1) as u32
     }

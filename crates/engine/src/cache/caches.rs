@@ -5,7 +5,7 @@
 //! blocks, discard extents) start here.
 
 use super::buffer_cache::{BufferCache, CacheOptions, Shared};
-use super::changed::ChangedBlocks;
+use super::changed_blocks::ChangedBlocks;
 use super::frames::DeviceProgress;
 use super::latches::WriteAhead;
 use crate::EngineError;

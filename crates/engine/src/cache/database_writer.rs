@@ -4,7 +4,7 @@
 //! and sorts it by file and block. It copies each request's blocks to a staging buffer and
 //! submits, by one call, as many requests as it has buffers for. When half of them have been
 //! written it submits the next half. Each completion makes its frames clean at once, so sessions
-//! go on before the batch ends. `db file async I/O submit` times the submission, because a slow
+//! continue before the batch ends. `db file async I/O submit` times the submission, because a slow
 //! device or file system shows there first.
 //!
 //! A writer has four times as many requests in flight as a session, 128 by default: its batches are

@@ -50,7 +50,7 @@ pub(super) struct Frame {
     touch: u8,
     /// It is in the cold queue.
     cold: bool,
-    /// Read by a scan and not asked for since. `scan_listed`: it has an entry in
+    /// Read by a scan and not requested since. `scan_listed`: it has an entry in
     /// `scans`, possibly out of date.
     scanned: bool,
     scan_listed: bool,
@@ -122,7 +122,7 @@ impl PoolCounts {
 /// Blocks of a tablespace in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CachedBlocks {
-    /// Content of the tablespace.
+    /// Content that the tablespace is for.
     pub purpose: Purpose,
     /// Number of its blocks, in any state.
     pub blocks: u64,
@@ -320,7 +320,7 @@ impl Frames {
                 one_less(&mut self.resident_count);
                 return Some(index);
             }
-            // The scan itself has it pinned, and the blocks behind it in the list are younger.
+            // The scan itself has it pinned, and the blocks after it in the list are younger.
             frame.scan_listed = true;
             self.scans.push_front(index);
             return None;
@@ -328,7 +328,7 @@ impl Frames {
         None
     }
 
-    /// Clears the scan mark: the block was asked for again, or its frame is taken.
+    /// Clears the scan mark: the block was requested again, or its frame is taken.
     #[inline]
     fn leave_scan(&mut self, index: u32) {
         let frame = &mut self.frames[index as usize];

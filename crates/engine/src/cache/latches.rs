@@ -133,7 +133,7 @@ impl State {
     }
 
     /// Counts a wait for a block that another session or a database writer holds.
-    fn count_wait(&mut self, (event, address): (Event, BlockAddress), time: Nanos) {
+    fn count_wait(&mut self, event: Event, address: BlockAddress, time: Nanos) {
         match event {
             Event::WriteCompleteWaits => self.counts.write_complete_waits += 1,
             Event::BufferBusyWaits => self.counts.buffer_busy_waits += 1,
@@ -305,7 +305,7 @@ impl Latches {
                 Some(index) => {
                     let is_read = state.frames.usage(index) == Usage::Reading;
                     let event = if is_read { Event::ReadByOtherSession } else { Event::BufferBusyWaits };
-                    state = self.wait_arrived(session, (event, address), state);
+                    state = self.wait_arrived(session, event, address, state);
                     state.check()?;
                     continue;
                 }
@@ -372,7 +372,7 @@ impl Latches {
         loop {
             let Some(index) = state.frames.find(address) else { return Ok(None) };
             if matches!(state.frames.usage(index), Usage::Reading | Usage::Changing) {
-                state = self.wait_arrived(session, (Event::BufferBusyWaits, address), state);
+                state = self.wait_arrived(session, Event::BufferBusyWaits, address, state);
             } else if let Some(taken) = state.frames.begin_change(index, self.buffers()) {
                 return Ok(Some(ChangingBlock::new(self, taken)));
             } else {
@@ -394,7 +394,7 @@ impl Latches {
                 let end = now();
                 session.end_wait_at(event, begin, end);
                 state = self.lock();
-                state.count_wait((event, address), end.saturating_sub(begin.at()));
+                state.count_wait(event, address, end.saturating_sub(begin.at()));
             }
             state.check()?;
         }
@@ -657,7 +657,7 @@ impl Latches {
         while let Some(index) = state.frames.find(address) {
             match state.frames.usage(index) {
                 Usage::Reading | Usage::Owned | Usage::Changing => {
-                    state = self.wait_arrived(session, (Event::BufferBusyWaits, address), state);
+                    state = self.wait_arrived(session, Event::BufferBusyWaits, address, state);
                 }
                 _ if state.frames.is_in_flight(index) && state.writers_alive > 0 => {
                     let begin = session.begin_wait();
@@ -683,7 +683,8 @@ impl Latches {
     fn wait_arrived<'g>(
         &'g self,
         session: &Session,
-        (event, address): (Event, BlockAddress),
+        event: Event,
+        address: BlockAddress,
         mut state: MutexGuard<'g, State>,
     ) -> MutexGuard<'g, State> {
         let begin = session.begin_wait();
@@ -696,7 +697,7 @@ impl Latches {
         state.waiting_arrived -= 1;
         let end = now();
         session.end_wait_at(event, begin, end);
-        state.count_wait((event, address), end.saturating_sub(begin.at()));
+        state.count_wait(event, address, end.saturating_sub(begin.at()));
         state
     }
 

@@ -60,7 +60,7 @@
 //! than the database writers takes clean frames from the clock before it waits, and so displaces
 //! blocks of other sessions.
 //!
-//! `cargo xtask bench slob` measures the cost against fio and PostgreSQL; docs/slob.md has the
+//! `cargo xtask bench slob` measures the cost against fio; docs/measured/slob.md has the
 //! figures. A miss is a system call and two thread switches, three times the CPU of fio, one job of
 //! which completes many requests at once. On a shared server a waiting session runs the next one
 //! instead, without either.
@@ -118,7 +118,7 @@
 
 pub mod buffer_cache;
 pub mod caches;
-mod changed;
+mod changed_blocks;
 pub mod database_writer;
 mod frames;
 mod handles;
@@ -135,7 +135,7 @@ use std::sync;
 
 pub use buffer_cache::{BlockCheck, BufferCache, CacheOptions};
 pub use caches::BufferCaches;
-pub use changed::ChangedBlocks;
+pub use changed_blocks::ChangedBlocks;
 pub(crate) use frames::DeviceProgress;
 pub use frames::{CachedBlocks, PoolCounts};
 pub use handles::{ChangingBlock, PinnedBlock};

@@ -12,11 +12,11 @@
 //! the others the copy in the cache is the valid one. It waits only for its first block, while
 //! it holds no frame, because two sessions that each hold frames and wait for more could
 //! deadlock. So the read ends before the first block that is not available at once, and the
-//! caller goes on from there.
+//! caller continues from there.
 //!
 //! A prefetch claims frames for missing blocks, adjacent or not. It submits one request each at
 //! once (the block layer joins adjacent ones), and waits for all. It never waits for a frame, for
-//! the same reason; blocks that it skips are read when they are asked for.
+//! the same reason; blocks that it skips are read when they are requested.
 
 use super::buffer_cache::{BlockCheck, BufferCache, Shared};
 use super::caches::BufferCaches;
@@ -30,10 +30,10 @@ use plumb_io::{Arena, Channel, Failed, File, IoBuffer, Operation, Request};
 use plumb_units::{BlockAddress, Lsn};
 use std::sync::Arc;
 
-/// First touch count of a block that was asked for singly.
+/// First touch count of a block that was requested singly.
 const TOUCH_SINGLE: u8 = 1;
 /// First touch count of a block of a multiblock read: the clock takes it next
-/// unless it is asked for.
+/// unless it is requested.
 const TOUCH_SCANNED: u8 = 0;
 
 /// A session's reader over the caches of an instance.
@@ -128,7 +128,7 @@ impl<'a> CacheReader<'a> {
 
     /// Reads adjacent blocks of one extent from `first` on, from the cache or, by one
     /// request, from their file (`db file scattered read`). Returns 1 to `count` blocks; the
-    /// caller continues behind the last.
+    /// caller continues after the last.
     ///
     /// # Errors
     /// The same errors as [`CacheReader::get`].

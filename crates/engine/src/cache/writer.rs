@@ -119,7 +119,7 @@ impl<'a> CacheWriter<'a> {
     }
 
     /// Waits until all sealed blocks are on disk. From then on they may be read past the cache, and
-    /// the writer can go on.
+    /// the writer can continue.
     ///
     /// # Errors
     /// If a write of the cache failed.
@@ -153,7 +153,7 @@ struct ExtentCursor<'a> {
     tablespace: &'a Tablespace,
     /// All extents but the last are full.
     extents: Vec<SegmentExtent>,
-    /// Allocated early because its address was asked for.
+    /// Allocated early because its address was requested.
     following: Option<Extent>,
 }
 

@@ -1,4 +1,4 @@
-//! The walk over an index's branches: every leaf, in order, behind its separator.
+//! The walk over an index's branches: every leaf, in order, after its separator.
 
 use super::damage::{Damage, Place};
 use super::hash::entry_hash;

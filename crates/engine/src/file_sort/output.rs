@@ -5,7 +5,7 @@
 //! a disk that is too small is reported at once.
 //!
 //! Direct writes are whole blocks, and a server's share begins and ends inside one. Each
-//! server keeps the bytes before its first block boundary and those behind its last; the
+//! server keeps the bytes before its first block boundary and those after its last; the
 //! coordinator joins these fragments ([`OutputFile::patch`]).
 
 use crate::file_sort::BLOCK_BYTES;

@@ -13,7 +13,7 @@ use crate::file_sort::record::FixedRecord;
 use crate::file_sort::runs::{SampledRun, records_per_block};
 use crate::sort::SortServer;
 use crate::storage::block::{self, HEADER_BYTES};
-use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
+use crate::storage::scattered_reader::{Piece, ScatteredOptions, ScatteredReader};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_units::{BlockAddress, BlockNumber};

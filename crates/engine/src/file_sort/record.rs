@@ -67,9 +67,9 @@ impl<const BYTES: usize, const KEY: usize> RunFormat for FixedRecord<BYTES, KEY>
 
 /// A tree of losers over keys, with the record of each source next to it.
 ///
-/// A record is copied when it enters: the copy waits for memory while the matches go on. When the
-/// record wins, about as many matches later as there are sources, it is in the cache. Of equal keys
-/// the first source's record comes first.
+/// A record is copied when it enters: the copy waits for memory while the matches continue. When
+/// the record wins, about as many matches later as there are sources, it is in the cache. Of equal
+/// keys the first source's record comes first.
 #[derive(Debug)]
 pub struct RecordMerger<const BYTES: usize, const KEY: usize> {
     tree: LoserTree<u128>,

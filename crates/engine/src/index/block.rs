@@ -121,7 +121,7 @@ impl LeafBuilder {
         let bytes = 1 + key_bytes + ROW_ID_BYTES;
         let Some(at) = self.area.reserve(block, bytes) else { return false };
         // Writes the whole word, and then the row id over its zeros: two stores instead of a copy
-        // of variable length. The zeros behind the entry need room up to the slots.
+        // of variable length. The zeros after the entry need room up to the slots.
         const ROOM: usize = 1 + WORD_BYTES + ROW_ID_BYTES;
         if at + ROOM <= self.area.slots_start(block) {
             let entry = &mut block[at..at + ROOM];

@@ -33,7 +33,7 @@ use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::block::{self, BlockKind, LsnRange};
 use crate::storage::control::{Index, IndexColumn, SegmentExtent, StoredAddress, Table, stored_name};
-use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
+use crate::storage::scattered_reader::{Piece, ScatteredOptions, ScatteredReader};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::table::chain::chained_length;
 use crate::table::heap;

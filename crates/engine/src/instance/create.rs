@@ -257,7 +257,7 @@ struct Planned<'a> {
 
 impl Planned<'_> {
     /// Returns the control file's entry: files that do not exist yet, numbered
-    /// behind those of the catalog.
+    /// after those of the catalog.
     fn entry(&self, catalog: &Catalog, home: &Path) -> Result<TablespaceEntry, EngineError> {
         let Planned { purpose, block_size, extent_bytes, file_count, directories, .. } = *self;
         let file_bytes = self.bytes.0.div_ceil(file_count).next_multiple_of(extent_bytes).max(extent_bytes);

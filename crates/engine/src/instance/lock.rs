@@ -10,6 +10,7 @@ use plumb_io::{Directory, IoError, Lock, OpenMode};
 use std::fs;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Name of the lock file in the home; it holds the id of the writing process.
 pub(super) const LOCK_FILE: &str = "lock";
@@ -63,6 +64,24 @@ impl HomeLock {
             let _ = write!(file, "{}", std::process::id());
         }
         Ok(Some(HomeLock { file, lock }))
+    }
+
+    /// Makes the lock of the writing process shared, or exclusive again.
+    pub(super) fn change(&self, home: &Path, lock: Lock) -> Result<(), EngineError> {
+        let changed = match lock {
+            Lock::Shared => self.file.try_lock_shared(),
+            Lock::Exclusive => self.file.try_lock(),
+        };
+        changed.map_err(|error| match error {
+            fs::TryLockError::WouldBlock => EngineError::InUse {
+                what: "database",
+                path: home.to_path_buf(),
+                holder: "a reader".to_string(),
+            },
+            fs::TryLockError::Error(source) => {
+                IoError::Operation { operation: "lock", path: home.join(LOCK_FILE), source }.into()
+            }
+        })
     }
 }
 

@@ -9,11 +9,13 @@
 //! A change of the catalog rewrites all of it.
 
 mod create;
+mod lend;
 mod lock;
 mod open;
 
 pub use crate::access::Access;
 pub use create::{InitialSizes, Layout, extent_bytes, stands};
+pub use lend::Lent;
 
 use crate::EngineError;
 use crate::cache::BufferCaches;
@@ -61,7 +63,7 @@ pub struct Instance {
     /// Number of the next operation; changed under the catalog's lock.
     next_lsn: AtomicU64,
     /// Lock on the home while the database is open; `None` for files in memory.
-    _lock: Option<HomeLock>,
+    lock: Option<HomeLock>,
 }
 
 /// State of a database that was created or opened.
@@ -102,7 +104,7 @@ impl Instance {
             doubt: OnceLock::new(),
             merge_reads: Mutex::new(None),
             next_lsn: AtomicU64::new(opened.next_lsn),
-            _lock: opened.lock,
+            lock: opened.lock,
         })
     }
 

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Each key ends in a byte that is below all of its own. So a shorter key comes first, and the
-//! bytes behind a key decide only if the keys are equal. A number loses insignificant zeros:
-//! those before the digits and those behind the last one after the point. So numbers of any
+//! bytes after a key decide only if the keys are equal. A number loses insignificant zeros:
+//! those before the digits and those after the last digit of the fraction. So numbers of any
 //! length compare exactly, as strings.
 //!
 //! The row id of a record has the line's offset in its upper 48 bits, so that equal lines are
@@ -136,7 +136,7 @@ fn field_end(line: &[u8], field: usize, delimiter: Option<u8>) -> usize {
     }
 }
 
-/// Returns the byte behind blanks and the field after them.
+/// Returns the byte after blanks and the field after them.
 fn behind_field(line: &[u8], from: usize) -> usize {
     let blanks = line[from..].iter().take_while(|byte| is_blank(**byte)).count();
     let field = line[from + blanks..].iter().take_while(|byte| !is_blank(**byte)).count();

@@ -440,7 +440,7 @@ impl Work<'_> {
         Ok(ServerPart { read, ..ServerPart::default() })
     }
 
-    /// Runs a sort server: sorts its range, and writes it behind the ranges before it.
+    /// Runs a sort server: sorts its range, and writes it after the ranges before it.
     fn sort_range(
         &self,
         session: &Session,

@@ -3,7 +3,7 @@
 use super::Shape;
 use super::key::Keyed;
 use crate::file_sort::input::RecordFile;
-use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
+use crate::storage::scattered_reader::{Piece, ScatteredOptions, ScatteredReader};
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
 use plumb_io::File;

@@ -1,7 +1,7 @@
 //! Cuts chunks of a file into lines, and joins those that lie in several.
 //!
 //! Servers take chunks in turn, so the parts of a line come from different servers and in any
-//! order. The server that has read a chunk cuts it. The bytes before its first line end and behind
+//! order. The server that has read a chunk cuts it. The bytes before its first line end and after
 //! its last one are fragments. A fragment waits until its neighbours have come; the server that
 //! brings the last part of a line visits the line.
 //!
@@ -87,7 +87,7 @@ impl<'a> Seams<'a> {
             let ends = !through || last;
             self.bring(Fragment { offset, bytes: chunk[..head].to_vec(), begins, ends }, &mut visit)?;
         }
-        // A line begins behind the last line end, although this chunk may have no byte of it; of a
+        // A line begins after the last line end, although this chunk may have no byte of it; of a
         // record it has at least one.
         let nothing = tail == chunk.len() && (last || self.shape != Shape::Lines);
         if !through && !nothing {
@@ -202,7 +202,7 @@ impl<'a> Seams<'a> {
 /// instructions, and each byte once.
 struct LineEnds<'b> {
     blocks: std::slice::Iter<'b, [u8; 32]>,
-    /// The bytes behind the last whole block, then zeros; `None` once they have been compared.
+    /// The bytes after the last whole block, then zeros; `None` once they have been compared.
     rest: Option<[u8; 32]>,
     /// Byte at which the next block begins.
     next: usize,

@@ -161,7 +161,7 @@ impl Log {
         self.lgwr.nice()
     }
 
-    /// Makes the calling thread LGWR, with the priority that was asked for.
+    /// Makes the calling thread LGWR, with the priority that was requested.
     ///
     /// # Errors
     /// If the setting demands priority and the kernel refuses it.
@@ -272,7 +272,7 @@ impl Log {
     }
 
     /// Writes for sessions that left LGWR the role, and what has gathered, so that a large
-    /// transaction goes on meanwhile. A failure fails the log, and with it every session.
+    /// transaction continues meanwhile. A failure fails the log, and with it every session.
     pub(crate) fn write_as_lgwr(&self, session: &Session) {
         self.lgwr.hear();
         while self.group.lgwr_writes(self.gathered_until()) {

@@ -17,7 +17,7 @@ const LOG_BLOCK_MIN: u64 = 512;
 /// Returns the access to the log files, given the access to the data files.
 ///
 /// # Errors
-/// If direct I/O was asked for the log and its directory does not support it.
+/// If direct I/O was requested for the log, but its directory does not support it.
 pub(crate) fn of_log(settings: &Settings, access: &Access, home: &Path) -> Result<Access, EngineError> {
     let direct = match (settings.log.log_file_io, !access.disk.is_memory()) {
         (Some(LogFileIo::Buffered), _) | (_, false) => DirectIo::Off,

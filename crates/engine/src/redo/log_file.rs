@@ -9,7 +9,7 @@
 //!             40   first LSN u64     of the first batch
 //!             48   number u32        of the file, from 1
 //!             52   crc32c u32        version 2: of bytes 72 to 4096
-//!             56   previous end u64  LSN behind the last batch of the file before
+//!             56   previous end u64  LSN after the last batch of the file before
 //!             64   epoch u64         version 2: of the opening that wrote the header
 //!             72   length u16        of the home
 //!             74   home              the database's directory

@@ -128,7 +128,7 @@ pub struct LogHome<'a> {
     pub tablespaces: &'a Tablespaces,
     /// Highest operation number so far; LSNs must be above it.
     pub above: Lsn,
-    /// End of the log, or an LSN behind it.
+    /// End of the log, or an LSN after it.
     pub reaches: Lsn,
     /// Buffer caches, still empty.
     pub caches: &'a BufferCaches,
@@ -136,7 +136,7 @@ pub struct LogHome<'a> {
     pub live: &'a [LiveExtent],
 }
 
-/// The place where a log continues: behind `end`, with the LSN `next`.
+/// The place where a log continues: after `end`, with the LSN `next`.
 pub(super) struct Continuation {
     pub(super) files: Vec<LogFile>,
     pub(super) current: usize,

@@ -258,7 +258,7 @@ impl LogWriter {
     }
 
     /// Writes to all members of the current file at once, durably. If one fails, the log fails:
-    /// recovery finds out which member to trust, rather than sessions that go on.
+    /// recovery finds out which member to trust, rather than sessions that continue.
     fn transfer(
         &mut self,
         session: &Session,

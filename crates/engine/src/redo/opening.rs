@@ -5,7 +5,7 @@
 //! 2. The control block and the files from that one on are synced, because a killed process may
 //!    have written without a sync (L6).
 //! 3. Recovery applies the records again ([`recovery`](super::recovery)).
-//! 4. The log continues behind its last batch, with new LSNs.
+//! 4. The log continues after its last batch, with new LSNs.
 
 use super::archiver::Archive;
 use super::checkpoint::{self, Checkpoint, ControlFile};

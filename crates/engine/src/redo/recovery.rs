@@ -13,7 +13,7 @@
 //!
 //! The log ends at the first place without a whole batch of the right LSN. A batch begins only when
 //! everything before it is durable (L2). So a whole batch further on proves that this one was whole
-//! once: the log is damaged, and recovery refuses it. Recovery searches as far behind the broken
+//! once: the log is damaged, and recovery refuses it. Recovery searches as far past the broken
 //! batch as one write reaches, and in the file of the next sequence.
 //!
 //! Cost: each record costs a look-up of its block and a copy of its bytes. The log is read in large
@@ -205,7 +205,7 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Reads the batches of a file. Returns the offset behind the last.
+    /// Reads the batches of a file. Returns the offset after the last.
     fn read_file(
         &mut self,
         file: &LogFile,

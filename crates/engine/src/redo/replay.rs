@@ -277,7 +277,7 @@ impl<'a> Replay<'a> {
                 self.take_in(blocks)?;
             }
             let mut buffer = self.staging.pop().expect("just seen to be there");
-            // Bytes behind the end of the file read as zeros.
+            // Bytes after the end of the file read as zeros.
             buffer[range.clone()].fill(0);
             let request = Request {
                 operation: Operation::ReadAtMost,

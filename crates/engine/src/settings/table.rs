@@ -151,28 +151,28 @@ settings! {
     }
     Cache cache: CacheSettings {
         DbCacheSize db_cache_size: Bytes, Start Size(M, 1024 * G), "20M", "Size of the buffer cache for blocks of db_block_size.";
-        Db2kCacheSize db_2k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 2K, where db_block_size is another one; 0: none, and no table can be in blocks of 2K.";
-        Db4kCacheSize db_4k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 4K, where db_block_size is another one; 0: none.";
-        Db8kCacheSize db_8k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 8K, where db_block_size is another one; 0: none.";
-        Db16kCacheSize db_16k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 16K, where db_block_size is another one; 0: none.";
-        Db32kCacheSize db_32k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 32K, where db_block_size is another one; 0: none.";
+        Db2kCacheSize db_2k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "Size of the cache for blocks of 2K, if db_block_size differs; 0: no such tables.";
+        Db4kCacheSize db_4k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "The same for blocks of 4K.";
+        Db8kCacheSize db_8k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "The same for blocks of 8K.";
+        Db16kCacheSize db_16k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "The same for blocks of 16K.";
+        Db32kCacheSize db_32k_cache_size: Bytes, Start Size(0, 1024 * G), "0", "The same for blocks of 32K.";
         DbWriterProcesses db_writer_processes: usize, Start Count(1, 32), "1", "Database writers of each cache that write its dirty blocks.";
         DbBlockWriteBatch db_block_write_batch: usize, Start Count(1, 4096), "512", "Most blocks a database writer takes at once.";
         DbBlockPrefetchLimit db_block_prefetch_limit: usize, Start Count(0, 256), "0", "Blocks of rows that a read of an index range prefetches at once; 0: each block is read when it is needed.";
-        DbBlockChecksum db_block_checksum: BlockChecksum, Start Word(BlockChecksum::WORDS), "typical", "Part of a block that is verified when a session reads it into the buffer cache: typical: header and checksum; off: the header alone. Blocks are written with their checksum in either case, and scans past the cache, recovery and check always verify it.";
+        DbBlockChecksum db_block_checksum: BlockChecksum, Start Word(BlockChecksum::WORDS), "typical", "Part of a block that is verified when a session reads it into the buffer cache: typical: header and checksum; off: only the header. Other reads always verify the checksum.";
     }
     Io io: IoSettings {
         FilesystemioOptions filesystemio_options: FilesystemioOptions, Start Word(FilesystemioOptions::WORDS), "setall", "asynch: requests overlap; directio: the page cache is bypassed; setall: both.";
-        IoMethod io_method: Option<IoMethod>, Start Word(IoMethod::AUTO_OR_WORDS), "auto", "Method by which requests reach the kernel; a single request is a call of the session. null keeps the files in memory to measure the engine alone.";
+        IoMethod io_method: Option<IoMethod>, Start Word(IoMethod::AUTO_OR_WORDS), "auto", "Method by which requests reach the kernel; null keeps the files in memory to measure the engine alone.";
         IoQueueDepth io_queue_depth: usize, Start Count(1, 1024), "32", "Most requests that a session has in flight on one channel; from 2 on a database writer has four times this number, at most 256.";
-        SharedServers shared_servers: usize, Start Count(0, 1024), "0", "Threads that the sessions of a workload share: a session keeps its thread until it waits, and all requests of a thread go through one ring; 0: each session has a thread of its own, and calls the kernel for a single request.";
+        SharedServers shared_servers: usize, Start Count(0, 1024), "0", "Threads that the sessions of a workload share, each with one ring; 0: each session has a thread of its own.";
         DbFileMultiblockReadCount db_file_multiblock_read_count: u32, Start Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
         ScanReadAhead scan_read_ahead: usize, Start Count(1, 64), "16", "Requests a scan server keeps in flight.";
         SerialDirectRead serial_direct_read: bool, Start Word(TRUE_FALSE), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
     }
     Sort sort: SortSettings {
-        SortAreaSize sort_area_size: Bytes, Start Size(64 * K, 1024 * G), "4M", "Memory of a sort, per sort server: first for making runs, then for merging them.";
-        SortDirectWrites sort_direct_writes: Option<bool>, Start Word(AUTO_TRUE_FALSE), "auto", "true: a sort writes its runs itself; false: through the buffer cache and DBWR; auto: itself if the write buffers fit a tenth of the sort area, out of which they come.";
+        SortAreaSize sort_area_size: Bytes, Start Size(64 * K, 1024 * G), "4M", "Memory of a sort, per sort server.";
+        SortDirectWrites sort_direct_writes: Option<bool>, Start Word(AUTO_TRUE_FALSE), "auto", "true: a sort writes its runs itself; false: through the buffer cache and DBWR; auto: itself if the write buffers fit a tenth of the sort area.";
         SortWriteBuffers sort_write_buffers: u64, Start Count(2, 64), "4", "Buffers a sort server writes its runs with.";
         SortWriteBufferSize sort_write_buffer_size: Bytes, Start Size(32 * K, 4 * M), "256K", "Size of each sort write buffer, a multiple of the block size.";
         SortReadFac sort_read_fac: Option<u64>, Start AutoOrCount(1, 100_000), "auto", "Cost of reading one block over the cost of each further block of the same request; auto measures it on this device.";
@@ -187,16 +187,16 @@ settings! {
         LogFileMembers log_file_members: u32, Creation Count(1, 2), "1", "Members of each log file made from now on; the second ones lie in log_mirror_path.";
         LogPath log_path: PathBuf, Creation Path, "", "Directory of the log files made from now on; an absolute one must exist, a relative one is made in the database's directory; empty: that directory itself.";
         LogMirrorPath log_mirror_path: PathBuf, Creation Path, "mirror", "Directory of the second members of log files, as log_path for the first ones.";
-        LogCheckpointInterval log_checkpoint_interval: Bytes, Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery has to redo: database writers follow the log as closely as that needs; 0: a distance that leaves a log file free when the next one is needed.";
-        LogSyncMethod log_sync_method: Option<SyncMethod>, Start Word(SyncMethod::AUTO_OR_WORDS), "auto", "Method that makes a log write durable: a call after it, or the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened, and is open_datasync if sessions share threads. log_file_io decides between direct and buffered.";
-        LogFileIo log_file_io: Option<LogFileIo>, Start Word(LogFileIo::AUTO_OR_WORDS), "auto", "Access to the log files: past the page cache or through it, independent of the data files; auto: as filesystemio_options says.";
-        HighPriorityProcesses high_priority_processes: Option<HighPriority>, Start Word(HighPriority::AUTO_OR_WORDS), "auto", "lgwr: LGWR runs before all other threads of the machine (nice -20): it writes the log for sessions when two or more wait for it, and while they fill the log buffer; auto: lgwr if the system permits it; none: LGWR has the priority of the sessions and writes gathered records while no session waits, and sessions write for each other.";
+        LogCheckpointInterval log_checkpoint_interval: Bytes, Start Size(0, 1024 * G), "0", "Most bytes of log that a recovery has to redo; 0: as many as leave a log file free when the next one is needed.";
+        LogSyncMethod log_sync_method: Option<SyncMethod>, Start Word(SyncMethod::AUTO_OR_WORDS), "auto", "Method that makes a log write durable: a call after it, or the write itself (O_DSYNC, O_SYNC); auto measures them when the log is opened, and is open_datasync if sessions share threads.";
+        LogFileIo log_file_io: Option<LogFileIo>, Start Word(LogFileIo::AUTO_OR_WORDS), "auto", "Access to the log files: past the page cache or through it; auto: as filesystemio_options says.";
+        HighPriorityProcesses high_priority_processes: Option<HighPriority>, Start Word(HighPriority::AUTO_OR_WORDS), "auto", "lgwr: LGWR runs before all other threads of the machine (nice -20) and writes the log for sessions when two or more wait; auto: lgwr if the system permits it; none: LGWR has the priority of the sessions, which write for each other.";
         ArchiveLogMode archive_log_mode: bool, Start Word(OFF_ON), "off", "on: a filled log file is copied to archive_log_dest before it is used again.";
         ArchiveLogDest archive_log_dest: PathBuf, Start Path, "", "Directory for copies of filled log files; a relative one is made in the database's directory.";
-        ForceLogging force_logging: bool, Start Word(OFF_ON), "off", "on: a direct path load logs each of its blocks whole; off: only a load that asks for it does, while archive_log_mode is on.";
+        ForceLogging force_logging: bool, Start Word(OFF_ON), "off", "on: a direct path load logs its blocks; off: only a load that asks for it does, with archive_log_mode=on.";
     }
     Statistics statistics: StatisticsSettings {
-        SnapshotInterval snapshot_interval: u64, Start Count(0, 86_400_000), "0", "Milliseconds between two snapshots while a run is measured: any two make a report; 0: only at its ends.";
+        SnapshotInterval snapshot_interval: u64, Start Count(0, 86_400_000), "0", "Milliseconds between two snapshots of a run, any two of which make a report; 0: only at its ends.";
     }
     Debug debug: DebugSettings {
         DebugRequestDelay debug_request_delay: u64, Start Count(0, 1_000_000_000), "0", "Nanoseconds that a session sleeps before each request, on average, within the request's wait.";

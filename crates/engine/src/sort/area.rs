@@ -40,7 +40,7 @@ use std::fmt::Debug;
 pub const STRIPS_MAX: usize = 16;
 
 /// Largest strip of an area that has more than [`STRIPS_MAX`] for it: it is sorted in about 8 ms.
-/// The buffers of a table queue last about as long, so scan servers go on.
+/// The buffers of a table queue last about as long, so scan servers continue.
 pub const STRIP_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Fewest strips of an area that can give each [`STRIP_BYTES_MIN`]. With a single strip the disk is

@@ -79,7 +79,7 @@ pub trait Packing: Default {
     fn bytes_saved(&mut self) -> u64;
 }
 
-/// Lays records one behind the other, unchanged.
+/// Lays records one after the other, unchanged.
 #[derive(Debug, Default)]
 pub struct Unpacked;
 

@@ -4,7 +4,7 @@
 //! `memcmp` orders them; this adds the rules for several columns:
 //!
 //! - after each column a terminator `00`, so that a value that is a prefix of another sorts first
-//!   before any next column. Stored NUMBERs and DATEs have no zero byte behind their first; in text
+//!   before any next column. Stored NUMBERs and DATEs have no zero byte after their first; in text
 //!   `00` becomes `01 01` and `01` becomes `01 02`.
 //! - a descending column has its bytes and its terminator complemented.
 //! - NULL is `FF FF`, above every value, complemented or not: a NUMBER from 1e124 on begins with

@@ -36,7 +36,7 @@ const LONG_MARK: usize = 0xFF;
 /// are slack for the record that a strip cannot take at its end. With them the room promised
 /// to a batch always exists.
 pub const GROWTH_MAX: usize = 4;
-/// Zeros behind a rebuilt key, so that a word can be read at any of its bytes.
+/// Zeros after a rebuilt key, so that a word can be read at any of its bytes.
 const PADDING: usize = 8;
 /// Longest rest that is copied as one piece of fixed size, because a copy of a length known only at
 /// run time is a call.
@@ -120,7 +120,7 @@ impl Head {
     }
 
     /// Writes the record to the start of `room` and returns the bytes it takes; `None` if it does
-    /// not fit. `tail` begins with the rest of the key; the bytes behind it may be read, so that
+    /// not fit. `tail` begins with the rest of the key; the bytes after it may be read, so that
     /// the copy has a fixed size.
     #[inline]
     pub fn put(&self, tail: &[u8], room: &mut [u8]) -> Option<usize> {
@@ -128,7 +128,7 @@ impl Head {
         if length > room.len() {
             return None;
         }
-        // Both copies may write bytes behind the record; the next record overwrites them.
+        // Both copies may write bytes past the record; the next record overwrites them.
         let head = self.bytes.to_le_bytes();
         match room.first_chunk_mut::<16>() {
             Some(place) => *place = head,
@@ -179,7 +179,7 @@ impl Packing for Packer {
 pub struct Packed<'b> {
     shared: usize,
     row: RowId,
-    /// The rest of the key, and the bytes behind it.
+    /// The rest of the key, and the bytes after it.
     tail: &'b [u8],
     rest_bytes: usize,
     /// Bytes of the whole packed record.
@@ -221,7 +221,7 @@ fn length_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 /// The current record of a reader of packed records, unpacked.
 #[derive(Debug, Default)]
 pub struct Rebuilt {
-    /// The record, and [`PADDING`] zeros behind it.
+    /// The record, and [`PADDING`] zeros after it.
     bytes: Vec<u8>,
     key_length: usize,
 }
@@ -286,7 +286,7 @@ impl Rebuilt {
     }
 
     /// Returns a symbol as a number of 48 bits, of the key followed by zeros; `None` if
-    /// it lies behind the key.
+    /// it lies after the key.
     #[inline]
     #[must_use]
     pub fn symbol(&self, number: usize) -> Option<u64> {
@@ -320,7 +320,7 @@ mod tests {
         record
     }
 
-    /// Counts shared bytes one by one, with zeros behind a short key.
+    /// Counts shared bytes one by one, with zeros after a short key.
     fn shared_with_zeros(one: &[u8], two: &[u8]) -> usize {
         let byte = |key: &[u8], at: usize| key.get(at).copied().unwrap_or(0);
         (0..two.len()).take_while(|at| byte(one, *at) == byte(two, *at)).count()

@@ -438,9 +438,9 @@ pub struct LastKey<W> {
     key: W,
     /// Converted columns of the key.
     parts: [Part; COLUMNS_MAX],
-    /// Bytes of a short key, zeros behind them.
+    /// Bytes of a short key, zeros after them.
     word: u64,
-    /// Bytes of a long key, zeros behind them; `length` is their number.
+    /// Bytes of a long key, zeros after them; `length` is their number.
     bytes: [u8; KEY_BYTES],
     length: usize,
 }

@@ -93,6 +93,11 @@ impl LsnRange {
         LsnRange { first: lsn.0, last: lsn.0 }
     }
 
+    /// Returns the range that also has a later operation, for a segment that it extended.
+    pub(crate) const fn up_to(self, lsn: Lsn) -> LsnRange {
+        LsnRange { first: self.first, last: if lsn.0 > self.last { lsn.0 } else { self.last } }
+    }
+
     /// Returns the lowest LSN that the segment's redo records may have; `None` if
     /// one operation wrote all blocks.
     #[must_use]
@@ -197,7 +202,7 @@ pub fn verify(
     verify_header(block, expected, address, path)
 }
 
-/// Checks a block without its checksum; behind the header it reads only the slots.
+/// Checks a block without its checksum; after the header it reads only the slots.
 ///
 /// # Errors
 /// The same errors as [`verify`], if the header is wrong.
@@ -243,7 +248,7 @@ fn does_not_fit(misfit: Misfit, address: BlockAddress, path: &Path) -> EngineErr
     EngineError::CorruptBlock { path: path.to_path_buf(), address, what, found, expected }
 }
 
-/// Returns the error of a block whose last change lies behind the end of the log.
+/// Returns the error of a block whose last change lies after the end of the log.
 pub(crate) fn beyond_log(lsn: Lsn, address: BlockAddress, path: &Path, end: Lsn) -> EngineError {
     let ended = "where the log ended when it was opened: the log has lost its end";
     wrong_change(lsn, address, path, format!("one before LSN {}, {ended}", end.0))

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Blocks of an extent. At least two, because a row in pieces lies in one extent, behind
+/// Blocks of an extent. At least two, because a row in pieces lies in one extent, after
 /// the block of its head.
 const EXTENT_BLOCKS: RangeInclusive<u32> = 2..=1 << 20;
 /// Numbers of data files, which have ten bits of a row id.
@@ -271,7 +271,7 @@ impl<'c> Spaces<'c> {
         within("extents", index.extents.len(), 1..=usize::MAX)?;
         let blocks = index.extents[0].extent.blocks;
         self.extents(Purpose::Indx, &index.extents, taken)?;
-        // A header block and a root block behind it.
+        // A header block and a root block after it.
         within("blocks of the first extent", u64::from(blocks), 2..=u64::MAX)?;
         made_once(index.created, created)
     }

@@ -274,6 +274,12 @@ impl Table {
     pub fn expected(&self) -> Expected {
         Expected { kind: BlockKind::Table, lsns: self.lsns }
     }
+
+    /// True if both are the same table with the same rows, of the same database.
+    pub(crate) fn is_same_data(&self, other: &Table) -> bool {
+        let key = |table: &Table| (table.lsns, table.row_count, table.extents.len());
+        self.name == other.name && key(self) == key(other)
+    }
 }
 
 /// A column of an index key.

@@ -9,7 +9,7 @@
 //! ```text
 //! kind            slot bytes  checked
 //! table           2           rows and slots fit ([`crate::table::heap`] checks each slot)
-//! leaf, branch    2           the same; entries lie one behind the other, each of the least length
+//! leaf, branch    2           the same; entries lie one after the other, each of the least length
 //! rows            4           the same; each row lies within the used bytes, and so does their sum
 //! segment header              there is room for the number of blocks in use
 //! ```
@@ -71,7 +71,7 @@ fn frame(block: &[u8], content: Content, (least, slot_bytes): (usize, usize)) ->
     Some(Misfit { what, found, expected })
 }
 
-/// Checks that index entries begin behind the link, each behind the one before it.
+/// Checks that index entries begin after the link, each after the one before it.
 fn entries(block: &[u8], content: Content, link: usize) -> Option<Misfit> {
     let least = if link > 0 { LEAF_ENTRY_MIN } else { BRANCH_ENTRY_MIN };
     let end = HEADER_BYTES + usize::from(content.used);

@@ -20,7 +20,7 @@ pub mod log_places;
 pub(crate) mod own_file;
 mod path_text;
 pub mod reader;
-pub(crate) mod scattered;
+pub(crate) mod scattered_reader;
 pub mod tablespace;
 pub mod tablespaces;
 pub mod writer;

@@ -63,13 +63,22 @@ impl Chunk {
         tablespace: &'c Tablespace,
         expected: Expected,
     ) -> impl Iterator<Item = Result<(BlockAddress, Content, &'c [u8]), EngineError>> {
-        let bytes = tablespace.block_size.bytes();
         let path = tablespace.path(self.first);
-        self.buffer.chunks_exact(bytes).take(self.blocks as usize).zip(0u32..).map(move |(block, index)| {
-            let address =
-                BlockAddress { file: self.first.file, block: BlockNumber(self.first.block.0 + index) };
+        self.unverified(tablespace).map(move |(address, block)| {
             let content = block::verify(block, expected, address, path)?;
             Ok((address, content, block))
+        })
+    }
+
+    /// Returns the blocks as they were read.
+    pub(crate) fn unverified<'c>(
+        &'c self,
+        tablespace: &'c Tablespace,
+    ) -> impl Iterator<Item = (BlockAddress, &'c [u8])> {
+        let blocks = self.buffer.chunks_exact(tablespace.block_size.bytes()).take(self.blocks as usize);
+        blocks.zip(0u32..).map(|(block, index)| {
+            let number = BlockNumber(self.first.block.0 + index);
+            (BlockAddress { file: self.first.file, block: number }, block)
         })
     }
 

@@ -387,7 +387,7 @@ impl Tablespace {
     }
 }
 
-/// Returns the most extents of a file: the number of every block, and the one behind
+/// Returns the most extents of a file: the number of every block, and the one after
 /// the last, have 32 bits.
 fn extents_max(extent_blocks: BlockCount) -> u64 {
     u64::from(u32::MAX / extent_blocks.0)
@@ -413,7 +413,7 @@ mod tests {
     use plumb_events::{Recorder, Role};
     use plumb_units::Lsn;
 
-    /// Fails if block numbers wrap: extents behind the last one would then be those at
+    /// Fails if block numbers wrap: extents after the last one would then be those at
     /// the front of the file.
     #[test]
     fn a_file_stops_growing_before_block_numbers_wrap() {

@@ -199,7 +199,7 @@ impl<'a> SegmentWriter<'a> {
         (address, block)
     }
 
-    /// Advances behind the block that was sealed.
+    /// Advances past the block that was sealed.
     fn advance(&mut self) -> Result<BlockAddress, EngineError> {
         let address = self.last_extent().address(self.used);
         let bytes = self.tablespace.block_size.bytes();
@@ -241,7 +241,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(std::mem::take(&mut self.extents))
     }
 
-    /// Sends sealed blocks and waits until all are written; the writer can go on.
+    /// Sends sealed blocks and waits until all are written; the writer can continue.
     ///
     /// # Errors
     /// If a write of the segment failed.

@@ -41,7 +41,7 @@ pub fn row_bytes_max(block_size: BlockSize, extent: BlockCount) -> usize {
     room(block_size) * (extent.0 as usize - 2)
 }
 
-/// Returns the blocks behind its head that a row of `row` bytes needs, if its head holds no byte.
+/// Returns the blocks after its head that a row of `row` bytes needs, if its head holds no byte.
 #[must_use]
 pub(crate) fn blocks_behind(row: usize, block_size: BlockSize) -> u32 {
     row.div_ceil(room(block_size)) as u32
@@ -173,7 +173,8 @@ impl Chain {
         Err(EngineError::bad_row(row, why))
     }
 
-    /// Visits the rows of the next block, first a row that ends in it. Returns their number.
+    /// Visits the rows of the next block, first a row that ends in it. Returns their number. Rows
+    /// lie one behind another in the order of their slots, so each ends where the next one begins.
     ///
     /// # Errors
     /// If a slot points outside the rows, a chained row is incomplete, or `visit` fails.
@@ -189,11 +190,17 @@ impl Chain {
             visit(row, row_id)?;
             rows += 1;
         }
+        let outside =
+            |slot: u16| EngineError::bad_row(RowId::new(address, slot), "its slot points outside the rows");
+        let start_of = |slot| heap::row_at(block, content, slot).ok_or_else(|| outside(slot));
+        let mut rest = if content.entries == 0 { &[][..] } else { start_of(0)? };
         for slot in 0..content.entries {
             let row_id = RowId::new(address, slot);
             let bad = |why: String| EngineError::bad_row(row_id, why);
-            let row = heap::row_at(block, content, slot)
-                .ok_or_else(|| bad("its slot points outside the rows".to_string()))?;
+            let behind = if slot + 1 == content.entries { &[][..] } else { start_of(slot + 1)? };
+            let length = rest.len().checked_sub(behind.len()).ok_or_else(|| outside(slot + 1))?;
+            let row = &rest[..length];
+            rest = behind;
             match chained_length(row) {
                 None => {
                     visit(row, row_id)?;

@@ -11,7 +11,7 @@
 
 use crate::storage::block::{self, Content};
 use crate::storage::control::Table;
-use crate::storage::scattered::{Piece, ScatteredOptions, ScatteredReader};
+use crate::storage::scattered_reader::{Piece, ScatteredOptions, ScatteredReader};
 use crate::storage::tablespace::Tablespace;
 use crate::table::chain::{Chain, chained_length};
 use crate::table::heap;

@@ -11,7 +11,9 @@
 
 use crate::parallel::servers::{self, Operation};
 use crate::storage::block::{BlockKind, LsnRange};
-use crate::storage::control::{ColumnStatistics, SegmentExtent, Table, require_column_names};
+use crate::storage::control::{
+    Catalog, ColumnStatistics, SegmentExtent, Table, require_column_names, stored_name,
+};
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
 use crate::table::chain;
@@ -106,7 +108,7 @@ pub fn load_into(
 ) -> Result<LoadOutcome, EngineError> {
     let begin = now();
     let load = Load::new((instance, session), target, source.schema())?;
-    let outcome = load.run(session, |session, operation, loader| {
+    let outcome = load.run(session, instance.parallel_degree(), |session, operation, loader| {
         let mut batch = RowBatch::new();
         while source.next_batch(&mut batch).map_err(EngineError::Source)? {
             operation.check()?;
@@ -138,12 +140,10 @@ pub fn create_as_select(
     let conventional = !instance.settings.scans_directly(instance.parallel_degree());
     let granules = Granules::new(&source);
     let load = Load::new((instance, session), target, &source.schema)?;
-    let outcome = load.run(session, |session, operation, loader| {
-        let push = |row: &[u8], id: RowId| {
+    let outcome = load.run(session, instance.parallel_degree(), |session, operation, loader| {
+        let push = |row: &[u8], _: RowId| {
             session.count(Statistic::LoadRows, 1);
-            // A scan passes a row with the bytes of later rows behind it.
-            let end = columns(row).end().map_err(|error| EngineError::bad_row(id, error))?;
-            loader.push(&row[..end])
+            loader.push(row)
         };
         match conventional {
             true => scan::scan_conventional(instance, session, operation, &granules, push),
@@ -154,10 +154,62 @@ pub fn create_as_select(
     Ok(outcome)
 }
 
+/// A load of rows that the caller makes, into a new table or behind the rows of an existing one.
+pub(crate) struct RowsLoad<'a>(Load<'a>);
+
+impl<'a> RowsLoad<'a> {
+    /// Prepares a load of rows with these columns. If the table exists, they are added to it.
+    ///
+    /// # Errors
+    /// If the existing table has other columns or an index, or was loaded with another choice of
+    /// redo than `target` has.
+    pub(crate) fn new(
+        instance: &'a Instance,
+        session: &Session,
+        target: LoadTarget<'a>,
+        schema: &'a Schema,
+    ) -> Result<RowsLoad<'a>, EngineError> {
+        let stored = stored_name(target.table);
+        let existing = instance.catalog().tables.iter().find(|table| table.name == stored).cloned();
+        Ok(RowsLoad(match existing {
+            None => Load::new((instance, session), target, schema)?,
+            Some(existing) => Load::onto(instance, session, target, schema, existing)?,
+        }))
+    }
+
+    /// Loads the rows that `fill` pushes, in `degree` servers, or in this session if it is one.
+    /// The table has them when this returns, and is as before if it fails.
+    ///
+    /// # Errors
+    /// If `fill` fails, a row does not fit an extent, a write fails, or the existing table was
+    /// changed or dropped meanwhile.
+    pub(crate) fn run(
+        &self,
+        session: &Session,
+        degree: usize,
+        fill: impl Fn(
+            &Session,
+            &Operation,
+            &mut dyn FnMut(&[u8]) -> Result<(), EngineError>,
+        ) -> Result<(), EngineError>
+        + Sync,
+    ) -> Result<LoadOutcome, EngineError> {
+        self.0.run(session, degree, |session, operation, loader| {
+            let mut push = |row: &[u8]| {
+                session.count(Statistic::LoadRows, 1);
+                loader.push(row)
+            };
+            fill(session, operation, &mut push)
+        })
+    }
+}
+
 struct Load<'a> {
     instance: &'a Instance,
     name: String,
     schema: &'a Schema,
+    /// The table whose rows stay in front of the new ones; `None` for a new table.
+    existing: Option<Table>,
     purpose: Purpose,
     log: Option<&'a dyn BlockLog>,
     /// Number of the operation, which is the LSN of blocks that are not logged.
@@ -177,13 +229,61 @@ impl<'a> Load<'a> {
             Some(log) => log.begin(),
             None => instance.next_lsn(coordinator)?,
         };
-        Ok(Load { instance, name, schema, purpose: target.tablespace, log: target.log, lsn })
+        let purpose = target.tablespace;
+        Ok(Load { instance, name, schema, existing: None, purpose, log: target.log, lsn })
+    }
+
+    /// Prepares a load into an existing table, whose blocks stay as they are.
+    fn onto(
+        instance: &'a Instance,
+        coordinator: &Session,
+        target: LoadTarget<'a>,
+        schema: &'a Schema,
+        existing: Table,
+    ) -> Result<Load<'a>, EngineError> {
+        require_alike(&existing, schema)?;
+        let name = existing.name.clone();
+        let refuse = |first: String, why: &str| {
+            Err(EngineError::Contradiction {
+                first,
+                second: format!("table {name}, which exists"),
+                why: why.to_string(),
+            })
+        };
+        if let Some(index) = instance.catalog().indexes_of(&name).next() {
+            let index = format!("index {}", index.name);
+            return refuse(index, "it would lack the new rows; drop it, and build it again behind the load");
+        }
+        // Recovery takes the blocks of a table as logged or not: replay of old records into blocks
+        // without redo would destroy them.
+        match (existing.lsns.first_record().is_some(), target.log.is_some()) {
+            (true, false) => {
+                return refuse(
+                    "a load without redo".to_string(),
+                    "its blocks are in the log; load with logging, or into a new table",
+                );
+            }
+            (false, true) => {
+                return refuse(
+                    "a load with redo".to_string(),
+                    "its blocks are not in the log; load with nologging, or into a new table",
+                );
+            }
+            _ => {}
+        }
+        let lsn = match target.log {
+            Some(log) => log.begin(),
+            None => instance.next_lsn(coordinator)?,
+        };
+        let purpose = existing.tablespace;
+        Ok(Load { instance, name, schema, existing: Some(existing), purpose, log: target.log, lsn })
     }
 
     /// Runs the load servers, which fill their blocks, and enters the table in the catalog.
     fn run(
         &self,
         coordinator: &Session,
+        degree: usize,
         fill: impl Fn(&Session, &Operation, &mut Loader<'_>) -> Result<(), EngineError> + Sync,
     ) -> Result<LoadOutcome, EngineError> {
         let instance = self.instance;
@@ -195,7 +295,7 @@ impl<'a> Load<'a> {
             fill(session, &operation, &mut loader)?;
             loader.finish()
         };
-        let pieces: Vec<Option<Piece>> = match instance.parallel_degree() {
+        let pieces: Vec<Option<Piece>> = match degree {
             // A serial load runs in the session itself.
             1 => vec![piece(coordinator).map_err(|error| operation.fail(error)).ok()],
             degree => thread::scope(|scope| {
@@ -241,6 +341,10 @@ impl<'a> Load<'a> {
             row_bytes: pieces.iter().map(|piece| piece.row_bytes).sum(),
             chained_row_count: pieces.iter().map(|piece| piece.chained_row_count).sum(),
         };
+        if let Some(existing) = &self.existing {
+            self.extend(coordinator, existing, &outcome, &column_statistics, extents)?;
+            return Ok(outcome);
+        }
         let table = Table {
             name: self.name.clone(),
             schema: self.schema.clone(),
@@ -255,6 +359,58 @@ impl<'a> Load<'a> {
         self.instance.change_catalog(coordinator, |catalog| catalog.add_table(table))?;
         Ok(outcome)
     }
+
+    /// Adds the extents of a load to the existing table, in one change of the control file.
+    fn extend(
+        &self,
+        coordinator: &Session,
+        existing: &Table,
+        outcome: &LoadOutcome,
+        columns: &[ColumnStatistics],
+        extents: &[SegmentExtent],
+    ) -> Result<(), EngineError> {
+        let is_indexed = |catalog: &Catalog| catalog.indexes_of(&self.name).next().is_some();
+        let mut extended = false;
+        self.instance.change_catalog(coordinator, |catalog| {
+            if is_indexed(catalog) {
+                return;
+            }
+            let Some(table) = catalog.tables.iter_mut().find(|table| table.is_same_data(existing)) else {
+                return;
+            };
+            table.row_count += outcome.row_count;
+            table.row_bytes += outcome.row_bytes;
+            table.chained_row_count += outcome.chained_row_count;
+            let statistics = table.column_statistics.iter_mut().zip(columns);
+            statistics.for_each(|(total, part)| total.merge(part));
+            table.extents.extend_from_slice(extents);
+            if self.log.is_none() {
+                table.lsns = table.lsns.up_to(self.lsn);
+            }
+            extended = true;
+        })?;
+        match extended {
+            true => Ok(()),
+            false => Err(EngineError::TableChanged { table: self.name.clone() }),
+        }
+    }
+}
+
+/// Rejects rows with other columns than the table has; names may differ.
+fn require_alike(existing: &Table, schema: &Schema) -> Result<(), EngineError> {
+    let types = |schema: &Schema| {
+        let all = schema.columns.iter().map(|column| column.column_type.to_string());
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let (found, expected) = (types(schema), types(&existing.schema));
+    if found == expected {
+        return Ok(());
+    }
+    Err(EngineError::Verification {
+        what: format!("columns of the rows for table {}", existing.name),
+        found,
+        expected,
+    })
 }
 
 /// Result of one load server.

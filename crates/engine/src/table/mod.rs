@@ -7,8 +7,8 @@
 //! Free lists are not needed, because a table is written once, by its load, and each load server
 //! fills its own blocks.
 //!
-//! Limits: no update, no delete, no insert after the load. Rows of one server are in input order,
-//! rows of two servers in no order.
+//! Limits: no update, no delete; rows are added only by another load. Rows of one server are in
+//! input order, rows of two servers in no order.
 
 pub mod chain;
 pub mod fetch;

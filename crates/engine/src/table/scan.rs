@@ -17,7 +17,7 @@ use crate::storage::tablespace::Purpose;
 use crate::table::chain::Chain;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_units::RowId;
+use plumb_units::{BlockAddress, RowId};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Granules of a table, which scan servers take in turn.
@@ -33,8 +33,12 @@ impl<'t> Granules<'t> {
     /// Creates the granules of a whole table.
     #[must_use]
     pub fn new(table: &'t Table) -> Granules<'t> {
-        let (tablespace, expected) = (table.tablespace, table.expected());
-        Granules { extents: &table.extents, tablespace, expected, next: AtomicUsize::new(0) }
+        Granules::of(&table.extents, table.tablespace, table.expected())
+    }
+
+    /// Creates the granules of these extents, whose blocks are of one kind.
+    pub(crate) fn of(extents: &'t [SegmentExtent], tablespace: Purpose, expected: Expected) -> Granules<'t> {
+        Granules { extents, tablespace, expected, next: AtomicUsize::new(0) }
     }
 
     fn take(&self) -> Option<SegmentExtent> {
@@ -67,22 +71,41 @@ pub fn scan(
     mut visit: impl FnMut(&[u8], RowId) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
     let tablespace = instance.tablespace(granules.tablespace);
+    let mut chain = Chain::default();
+    scan_blocks(instance, session, operation, granules, |address, block| {
+        let content = block::verify(block, granules.expected, address, tablespace.path(address))?;
+        chain.visit(address, content, block, &mut visit)
+    })?;
+    chain.end()
+}
+
+/// Passes every block of the granules that this server takes to `visit`, which verifies it and
+/// returns its number of rows.
+///
+/// # Errors
+/// If a read fails, or `visit` fails.
+pub(crate) fn scan_blocks(
+    instance: &Instance,
+    session: &Session,
+    operation: &Operation,
+    granules: &Granules<'_>,
+    mut visit: impl FnMut(BlockAddress, &[u8]) -> Result<u64, EngineError>,
+) -> Result<(), EngineError> {
+    let tablespace = instance.tablespace(granules.tablespace);
     let options = reader_options(instance, granules.tablespace);
     let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
     let mut pieces = || granules.take();
-    let mut chain = Chain::default();
     while let Some(chunk) = reader.next(&mut pieces)? {
         operation.check()?;
         let mut rows = 0;
-        for block in chunk.blocks(tablespace, granules.expected) {
-            let (address, content, block) = block?;
-            rows += chain.visit(address, content, block, &mut visit)?;
+        for (address, block) in chunk.unverified(tablespace) {
+            rows += visit(address, block)?;
         }
         note_scanned(session, chunk.block_count(), rows);
         session.count(Statistic::BlocksVerified, u64::from(chunk.block_count()));
         reader.recycle(chunk);
     }
-    chain.end()
+    Ok(())
 }
 
 /// Visits every row of the granules that this server takes, through the buffer cache.

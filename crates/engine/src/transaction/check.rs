@@ -36,7 +36,7 @@ pub struct LiveCheck {
     pub version_count: u64,
 }
 
-/// Block kinds allowed in a segment, behind its header.
+/// Block kinds allowed in a segment, after its header.
 const OF_TABLES: [BlockKind; 1] = [BlockKind::Rows];
 const OF_INDEXES: [BlockKind; 2] = [BlockKind::Leaf, BlockKind::Branch];
 
@@ -126,7 +126,7 @@ impl Transactions<'_> {
             for block in blocks {
                 version_count += rows::deleted_count(&block) as u64;
                 there.extend(rows::pieces(&block).map(|slot| RowId::new(block.address(), slot)));
-                worker.show_block(&block, Some(&snapshot), (&mut count, &mut heads))?;
+                worker.show_block((block.address(), &block), Some(&snapshot), (&mut count, &mut heads))?;
             }
             chained_row_count += heads.len() as u64;
             for (row, head) in heads {

@@ -1,4 +1,4 @@
-//! Checkpoints: begun while sessions go on, completed when the database writers have caught up.
+//! Checkpoints: begun while sessions continue, completed when the database writers have caught up.
 //!
 //! A checkpoint begins with a record in the log, written while the gate is closed. From then on
 //! each block is logged whole at its first change. The checkpoint completes when all blocks changed

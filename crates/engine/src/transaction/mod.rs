@@ -72,6 +72,7 @@ mod range;
 mod row_pieces;
 mod rows;
 mod segment;
+mod statement;
 mod tree;
 mod undo;
 mod worker;
@@ -79,6 +80,7 @@ mod worker;
 pub use active::Snapshot;
 pub use connection::{Connection, LockWait, Row, Transaction};
 pub use direct::Logging;
+pub(crate) use statement::Statement;
 
 use crate::cache::WriteAhead;
 use crate::redo::recovery::Recovered;

@@ -62,7 +62,7 @@ pub(super) fn each(pieces: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// Applies the pieces to an image. Bytes behind its end are skipped, because it never had them.
+/// Applies the pieces to an image. Bytes after its end are skipped, because it never had them.
 pub(super) fn apply(pieces: &[u8], image: &mut [u8]) {
     for (offset, bytes) in each(pieces) {
         if let Some(place) = image.get_mut(offset..offset + bytes.len()) {

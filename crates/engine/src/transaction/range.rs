@@ -252,7 +252,7 @@ impl<'a> Worker<'a> {
         self.scan_blocks(table, |worker, blocks| {
             let mut heads = Heads::new();
             for block in blocks {
-                worker.show_block(&block, snapshot, (&mut *visit, &mut heads))?;
+                worker.show_block((block.address(), &block), snapshot, (&mut *visit, &mut heads))?;
             }
             for (row, head) in heads {
                 visit(row, &worker.assemble(table, row, &head)?.image)?;
@@ -264,13 +264,13 @@ impl<'a> Worker<'a> {
     /// Visits the rows of a block, but collects the heads of chained rows in `heads`.
     pub(super) fn show_block(
         &mut self,
-        block: &PinnedBlock<'_>,
+        (address, block): (BlockAddress, &[u8]),
         snapshot: Option<&Snapshot<'_>>,
         (visit, heads): (Visit<'_>, &mut Heads),
     ) -> Result<(), EngineError> {
         for slot in 0..rows::slot_count(block) {
             let Some(stored) = rows::row_at(block, slot) else { continue };
-            let row = RowId::new(block.address(), slot);
+            let row = RowId::new(address, slot);
             let Some(image) = self.seen(snapshot, row, &stored)? else { continue };
             self.session.count(Statistic::TableScanRows, 1);
             match is_head(&image) {

@@ -6,7 +6,7 @@
 //! flags   28 hex the head, which lies in the row's place | 00 one in between | 04 the last
 //! bytes   of the image in this piece
 //! left    of the image from this piece on
-//! next    row id of the next piece; 0 behind the last
+//! next    row id of the next piece; 0 after the last
 //! check   of a head: CRC-32C of the row's image; else 0
 //! ```
 //! A row is cut from its end. Each piece but the head fills a block of the table. The head holds
@@ -131,7 +131,7 @@ fn cut(image: &[u8], piece_bytes: usize) -> (&[u8], &[u8]) {
 #[derive(Debug)]
 pub(super) struct Chained {
     pub(super) image: Vec<u8>,
-    /// Pieces behind the head, in order.
+    /// Pieces after the head, in order.
     pub(super) pieces: Vec<RowId>,
 }
 
@@ -351,7 +351,7 @@ impl<'a> Worker<'a> {
             match (has_rows, has_deleted) {
                 (false, false) => return Ok(address),
                 (_, true) => {
-                    // The blocks behind it were left later.
+                    // The blocks after it were left later.
                     segment.put_back_left(address);
                     break;
                 }

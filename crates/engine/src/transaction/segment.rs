@@ -124,7 +124,7 @@ impl Segment {
         extents.first.last().zip(extents.pieces.last()).map_or(0, |(first, last)| first + last.extent.blocks)
     }
 
-    /// Returns the address of block `index`, the header being 0; `None` behind the last extent.
+    /// Returns the address of block `index`, the header being 0; `None` after the last extent.
     pub(super) fn address(&self, index: u32) -> Option<BlockAddress> {
         self.read().address(index)
     }

@@ -116,7 +116,7 @@ impl<'a> Worker<'a> {
             }
             let before = self.devices();
             let paused = self.active.wait_for_oldest(self.session);
-            // The oldest may wait for a device that does not answer, and goes on when it does.
+            // The oldest may wait for a device that does not answer, and continues when it does.
             if !before.into_iter().zip(self.devices()).any(|(before, now)| before.stood_until(now)) {
                 waited = Nanos(waited.0 + paused.0);
             }
@@ -196,7 +196,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Logs the end of a transaction. Returns the LSN behind its record.
+    /// Logs the end of a transaction. Returns the LSN after its record.
     pub(super) fn log_end(&mut self, thread: &mut Thread<'a>, kind: RecordKind) -> Result<Lsn, EngineError> {
         let gate = self.log.enter();
         self.record.begin(kind, thread.transaction, Lsn(0), &[]);

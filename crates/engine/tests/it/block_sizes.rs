@@ -4,6 +4,7 @@ use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build_on, images, keyed_schema, number, scan_rows,
 };
 use plumb_engine::backup::{self, Verification};
+use plumb_engine::cache::{BufferCache, PoolCounts};
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::control::Table;
 use plumb_engine::storage::header::FileShape;
@@ -12,7 +13,7 @@ use plumb_engine::table::load::{self, LoadTarget};
 use plumb_engine::transaction::{IndexDefinition, Logging, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::Cancel;
-use plumb_events::{Role, Session};
+use plumb_events::{Role, Session, Statistic};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
 use plumb_types::Value;
@@ -129,6 +130,21 @@ fn one_log_recovers_tables_of_three_block_sizes() {
         let caches = found.caches();
         let cached = |purpose| caches.of(purpose).expect("a cache").cached_blocks(purpose);
         assert!([small, Purpose::Users, large].into_iter().all(|purpose| cached(purpose) > 0));
+        // Each cache counts its own work, and all of them that of the sessions.
+        let counts: Vec<PoolCounts> = caches.iter().map(BufferCache::counts).collect();
+        assert!(
+            counts.iter().filter(|counts| counts.gets > 0 && counts.reads > 0).count() >= 3,
+            "{counts:?}"
+        );
+        let snapshot = found.recorder.snapshot();
+        let sum = |of: fn(&PoolCounts) -> u64| counts.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|counts| counts.gets), snapshot.statistic(Statistic::LogicalReads));
+        assert_eq!(sum(|counts| counts.hits), snapshot.statistic(Statistic::CacheHits));
+        for cache in caches.iter() {
+            let census = cache.census();
+            assert!(census.iter().all(|row| row.blocks == cache.cached_blocks(row.purpose)), "{census:?}");
+            assert!(census.iter().map(|row| row.blocks).sum::<u64>() <= cache.options().frame_count as u64);
+        }
     }
 }
 

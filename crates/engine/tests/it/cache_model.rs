@@ -774,7 +774,7 @@ fn a_frame_whose_block_a_new_one_replaces_is_free() {
     });
 }
 
-/// A discarded block need not be written, so a session waiting for its write goes on.
+/// A discarded block need not be written, so a session waiting for its write continues.
 #[test]
 fn a_checkpoint_ends_although_a_block_is_forgotten() {
     check(3, || {

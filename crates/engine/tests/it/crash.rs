@@ -54,6 +54,8 @@ fn definitions_survive_a_crash_at_each_of_their_requests() {
         (Operation::CreateIndex, Operation::Split),
         (Operation::CreateIndex, Operation::DropIndex),
         (Operation::Load, Operation::DropLoaded),
+        (Operation::Load, Operation::CopyRows),
+        (Operation::CopyRows, Operation::CopyRows),
         (Operation::SwitchLogFile, Operation::Split),
     ];
     let of_filled = [

@@ -167,7 +167,7 @@ fn a_log_without_a_control_block_is_refused_and_kept() {
 }
 
 /// Commits until the third log file has some batches; no checkpoint completes
-/// that begins behind the first.
+/// that begins after the first.
 fn in_three_files() -> (Arc<MemoryDisk>, Vec<PathBuf>) {
     let disk = Base::new(LogKind::Plain).copy();
     let mut settings = LogKind::Plain.settings();
@@ -211,7 +211,7 @@ fn a_log_file_with_batches_but_no_header_is_damage() {
 
 /// Kills the process at each request of a commit, so also between the write of its batch and the
 /// sync. The next process finds the batch in the page cache and makes its own commit durable by
-/// O_DSYNC. Then the power goes: the acknowledged commit must not lie behind a hole.
+/// O_DSYNC. Then the power goes: the acknowledged commit must not lie after a hole.
 #[test]
 fn a_commit_behind_an_unsynced_batch_survives_a_power_loss() {
     let open = |disk: &Arc<MemoryDisk>, method: &str| {

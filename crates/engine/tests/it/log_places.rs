@@ -414,7 +414,7 @@ fn openings_interrupted_twice_leave_a_log_that_opens() {
     }
 }
 
-/// O3: a batch is behind the epoch of its opening.
+/// O3: a batch is after the epoch of its opening.
 #[test]
 fn outside_log_files_keep_acknowledged_commits_at_any_power_loss() {
     let base = Base::new(LogKind::Outside);

@@ -30,6 +30,7 @@
 //! - `cache_model`: the latches of the buffer cache under the model checker.
 //! - `slob`: ranges of an index that are read and updated, through crashes and shortages.
 //! - `shared_servers`: sessions that share threads, and their waits.
+//! - `views`: whole tables that are scanned, added and copied, whichever way they were filled.
 //! - `full_disk`: operations that still work on a full file system.
 //! - `cancel`: stopping operations in progress.
 //!
@@ -69,3 +70,4 @@ mod sort_spills;
 mod stopped;
 mod support;
 mod transactions;
+mod views;

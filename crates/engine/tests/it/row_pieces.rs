@@ -325,7 +325,7 @@ fn step(transactions: &Transactions<'_>, session: &Session, seed: u64) {
             }
             (4..9, Some((id, (place, _)))) => put(&mut actor.transaction, *place, &values(*id))
                 .map(|place| (*id, Some((place, values(*id))))),
-            // Only a short column changes, so the pieces behind it stay.
+            // Only a short column changes, so the pieces after it stay.
             (9, Some((id, (place, before)))) => {
                 let mut new = before.clone();
                 new[1] = number(turn % 20);

@@ -136,7 +136,7 @@ fn sessions_of_one_thread_commit_together() {
     });
 }
 
-/// Both wait on the same thread: one gets the error, and the other goes on.
+/// Both wait on the same thread: one gets the error, and the other continues.
 #[test]
 fn a_deadlock_between_sessions_of_one_thread_is_found() {
     within(30, || {

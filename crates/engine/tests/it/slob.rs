@@ -466,7 +466,7 @@ fn updates_larger_than_the_log_are_refused_and_leave_nothing() {
 }
 
 /// A file does not answer for a while: the sessions that need it have that time in the wait that
-/// names it, and go on.
+/// names it, and continue.
 #[test]
 fn waits_for_a_stalled_file_have_the_right_names() {
     const STALL: Duration = Duration::from_millis(300);

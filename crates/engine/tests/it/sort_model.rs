@@ -30,7 +30,7 @@ enum Kind {
     Number { bound: u64, scale: i8 },
     /// A DATE, one of `distinct` dates.
     Date { distinct: u64 },
-    /// A text of up to `letters` letters behind a shared prefix of `shared` letters.
+    /// A text of up to `letters` letters after a shared prefix of `shared` letters.
     Text { shared: usize, letters: u64 },
 }
 

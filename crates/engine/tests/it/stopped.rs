@@ -137,7 +137,7 @@ fn a_checkpoint_distrusts_a_file_after_a_failed_sync() {
     assert_eq!(rows_behind(&disk), 1);
 }
 
-/// Fails each write or sync while a table grows: the rest goes on or stops, and
+/// Fails each write or sync while a table grows: the rest continues or stops, and
 /// no extent has two owners.
 #[test]
 fn extents_whose_entry_failed_are_not_handed_out_twice() {

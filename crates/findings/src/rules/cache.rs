@@ -1,13 +1,13 @@
 //! The buffer cache and its writers.
 
 use super::{TGDBA, at_most, average, percent, waited};
-use crate::rule::{Rank, Rule, Seen};
+use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, Signals};
 use plumb_record::WaitEvent;
 use plumb_units::{Nanos, total_of};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "R13",
         rank: Rank::Saving,
         signal: "free buffer waits and write complete waits of DB time",
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "more db_writer_processes, a larger db_cache_size, or a device that writes faster",
         judge: free_buffers,
     },
-    Rule {
+    FindingRule {
         id: "R14",
         rank: Rank::Saving,
         signal: "db file async I/O submit, average",
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "a submission that waits is a write: filesystemio_options=NONE with disk_asynch_io=TRUE does that",
         judge: async_submit,
     },
-    Rule {
+    FindingRule {
         id: "R16",
         rank: Rank::Saving,
         signal: "buffer busy waits of DB time",
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "sessions change the same blocks: spread them over more blocks",
         judge: busy_buffers,
     },
-    Rule {
+    FindingRule {
         id: "R22",
         rank: Rank::Saving,
         signal: "enq: HW - contention of DB time",
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "files that are large enough before the load",
         judge: extension,
     },
-    Rule {
+    FindingRule {
         id: "R25",
         rank: Rank::Remark,
         signal: "Buffer Pool Advisory at twice the size",
@@ -69,13 +69,13 @@ fn together(signals: &Signals, events: &[&str], least: f64) -> Option<(String, u
     })
 }
 
-fn free_buffers(signals: &Signals) -> Option<Seen> {
+fn free_buffers(signals: &Signals) -> Option<Observed> {
     let (evidence, ns) = together(signals, &["free buffer waits", "write complete waits"], 0.02)?;
     let sort = signals.run.as_ref().and_then(|run| run.sort.as_ref());
     let writes = signals.any_wait("db file parallel write").next();
     let writes = writes.map_or(String::new(), |wait| format!("; a batch of DBWR takes {}", average(wait)));
     let seen =
-        Seen::new("Sessions wait for free buffers: DBWR does not keep up", evidence + &writes).saves(ns);
+        Observed::new("Sessions wait for free buffers: DBWR does not keep up", evidence + &writes).saves(ns);
     Some(match sort {
         Some(sort) if !sort.direct_writes => seen
             .advise("sort_direct_writes=true takes runs past the cache; otherwise more db_writer_processes")
@@ -85,7 +85,7 @@ fn free_buffers(signals: &Signals) -> Option<Seen> {
     })
 }
 
-fn async_submit(signals: &Signals) -> Option<Seen> {
+fn async_submit(signals: &Signals) -> Option<Observed> {
     const LIMIT_NS: u64 = 10_000_000;
     const WAITS_MIN: u64 = 20;
     let mut waits = signals.any_wait("db file async I/O submit");
@@ -96,7 +96,7 @@ fn async_submit(signals: &Signals) -> Option<Seen> {
         average(wait),
         Nanos(LIMIT_NS)
     );
-    let seen = Seen::new("Database writers wait to hand over their writes", evidence);
+    let seen = Observed::new("Database writers wait to hand over their writes", evidence);
     Some(match signals.origin {
         Origin::Run => seen
             .advise("the device's queue is full, or a neighbour holds it: look at the device beside the run"),
@@ -104,22 +104,22 @@ fn async_submit(signals: &Signals) -> Option<Seen> {
     })
 }
 
-fn busy_buffers(signals: &Signals) -> Option<Seen> {
+fn busy_buffers(signals: &Signals) -> Option<Observed> {
     let (evidence, ns) = together(signals, &["buffer busy waits"], 0.02)?;
-    Some(Seen::new("Sessions wait for blocks that others change", evidence).saves(ns))
+    Some(Observed::new("Sessions wait for blocks that others change", evidence).saves(ns))
 }
 
-fn extension(signals: &Signals) -> Option<Seen> {
+fn extension(signals: &Signals) -> Option<Observed> {
     let (evidence, ns) = together(signals, &["enq: HW - contention"], 0.02)?;
-    Some(Seen::new("Sessions wait while files grow", evidence).saves(ns))
+    Some(Observed::new("Sessions wait while files grow", evidence).saves(ns))
 }
 
-fn advisory(signals: &Signals) -> Option<Seen> {
+fn advisory(signals: &Signals) -> Option<Observed> {
     let twice = signals.cache.advisory.iter().filter(|line| (1.9..=2.1).contains(&line.size_factor));
     let line = twice.min_by(|one, two| one.read_factor.total_cmp(&two.read_factor))?;
     (line.read_factor < 0.8).then(|| {
         let evidence =
             format!("at twice the size {} of the physical reads are expected", percent(line.read_factor));
-        Seen::new("A larger buffer cache would save reads", evidence)
+        Observed::new("A larger buffer cache would save reads", evidence)
     })
 }

@@ -1,13 +1,13 @@
 //! Doubts about the figures themselves.
 
 use super::{OWN, percent};
-use crate::rule::{Rank, Rule, Seen};
+use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, RunFacts, Signals};
 use plumb_record::{Finding, capital};
 use plumb_units::{Bytes, Nanos, Rate, total_of};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "D1",
         rank: Rank::Void,
         signal: "delay injected before each request",
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "it is for tests of the laboratory; leave it out to measure",
         judge: delayed,
     },
-    Rule {
+    FindingRule {
         id: "D2",
         rank: Rank::Void,
         signal: "time in which none of the process's threads ran",
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "its times say nothing: run it again",
         judge: stopped,
     },
-    Rule {
+    FindingRule {
         id: "G2",
         rank: Rank::Doubt,
         signal: "length of the interval, restarts, CPU and waits as a share of DB time",
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "take the report of a shorter interval around the slow time",
         judge: interval,
     },
-    Rule {
+    FindingRule {
         id: "D3",
         rank: Rank::Doubt,
         signal: "bytes by which files grew while measured",
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "make the files large enough before the run",
         judge: grew,
     },
-    Rule {
+    FindingRule {
         id: "D4",
         rank: Rank::Doubt,
         signal: "bytes of an output for which no space was reserved",
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "a disk that is too small shows when the output is written; write it to ext4, xfs, btrfs or tmpfs to know before",
         judge: not_reserved,
     },
-    Rule {
+    FindingRule {
         id: "D5",
         rank: Rank::Doubt,
         signal: "open flags of the files",
@@ -67,7 +67,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "put the files on a file system with direct I/O to measure a device",
         judge: through_page_cache,
     },
-    Rule {
+    FindingRule {
         id: "D6",
         rank: Rank::Doubt,
         signal: "I/O methods of the sessions",
@@ -77,7 +77,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "raise the limit, or name an io_method that all sessions can have, before comparing runs",
         judge: method_replaced,
     },
-    Rule {
+    FindingRule {
         id: "D7",
         rank: Rank::Doubt,
         signal: "parallel servers, of the processors",
@@ -87,7 +87,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "raise the limit, or set the parallel_degree that it allows, before comparing runs",
         judge: fewer_servers,
     },
-    Rule {
+    FindingRule {
         id: "D8",
         rank: Rank::Doubt,
         signal: "memory that the settings allow, of that available",
@@ -97,7 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "a machine that swaps measures its swap: lower sort_area_size, db_cache_size or parallel_degree",
         judge: memory_scarce,
     },
-    Rule {
+    FindingRule {
         id: "D9",
         rank: Rank::Doubt,
         signal: "rate of writes, of the raw sequential read",
@@ -107,7 +107,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "",
         judge: absorbed,
     },
-    Rule {
+    FindingRule {
         id: "D10",
         rank: Rank::Doubt,
         signal: "session time that is neither CPU nor a wait",
@@ -117,7 +117,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "something is not measured: treat shares of DB time with care",
         judge: unaccounted,
     },
-    Rule {
+    FindingRule {
         id: "D11",
         rank: Rank::Doubt,
         signal: "bytes over time of reads of a tablespace",
@@ -131,7 +131,6 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Bytes a second that no single request reaches: eight lanes of PCIe 5.0 carry 32 GB/s in all.
 const REQUEST_RATE_MOST: f64 = 20e9;
-/// Fewer reads are rounding.
 const READS_TO_JUDGE: u64 = 100;
 
 /// Reports other work on the machine, or a cache that answered instead of the device.
@@ -149,25 +148,25 @@ fn run(signals: &Signals) -> Option<&RunFacts> {
     signals.run.as_ref()
 }
 
-fn delayed(signals: &Signals) -> Option<Seen> {
+fn delayed(signals: &Signals) -> Option<Observed> {
     let delay = run(signals)?.delay_ns;
     (delay > 0).then(|| {
-        Seen::new(
+        Observed::new(
             "A delay was injected into every request: the times are not the engine's",
             format!("debug_request_delay: {} before each, on average", Nanos(delay)),
         )
     })
 }
 
-fn stopped(signals: &Signals) -> Option<Seen> {
+fn stopped(signals: &Signals) -> Option<Observed> {
     let stopped = Nanos(run(signals)?.stopped_ns?);
-    Some(Seen::new(
+    Some(Observed::new(
         "The run was stopped, or the machine suspended, while it was measured",
         format!("{stopped} in which none of its threads ran"),
     ))
 }
 
-fn interval(signals: &Signals) -> Option<Seen> {
+fn interval(signals: &Signals) -> Option<Observed> {
     const LONGEST_NS: u64 = 90 * 60 * 1_000_000_000;
     if signals.origin == Origin::Run {
         return None;
@@ -187,72 +186,73 @@ fn interval(signals: &Signals) -> Option<Seen> {
             .filter(|share| !(0.80..=1.20).contains(share))
             .map(|share| format!("CPU and waits are {} of DB time", percent(share))),
     );
-    (!doubts.is_empty()).then(|| Seen::new("The report's averages are of little worth", doubts.join("; ")))
+    (!doubts.is_empty())
+        .then(|| Observed::new("The report's averages are of little worth", doubts.join("; ")))
 }
 
-fn grew(signals: &Signals) -> Option<Seen> {
+fn grew(signals: &Signals) -> Option<Observed> {
     let grown = run(signals)?.grown.as_ref()?;
     let evidence = format!(
         "{} of zeros were written; sessions waited {} on Data file init write",
         Bytes(grown.bytes),
         Nanos(grown.waited_ns)
     );
-    Some(Seen::new("Files grew while the work was measured", evidence).advise(&grown.advice))
+    Some(Observed::new("Files grew while the work was measured", evidence).advise(&grown.advice))
 }
 
-fn not_reserved(signals: &Signals) -> Option<Seen> {
+fn not_reserved(signals: &Signals) -> Option<Observed> {
     let bytes = run(signals)?.not_reserved_bytes;
     (bytes > 0).then(|| {
-        Seen::new(
+        Observed::new(
             "The output's space was not reserved before the sort",
             format!("its file system has no fallocate: the file was lengthened by {} of zeros", Bytes(bytes)),
         )
     })
 }
 
-fn through_page_cache(signals: &Signals) -> Option<Seen> {
+fn through_page_cache(signals: &Signals) -> Option<Observed> {
     let reason = run(signals)?.through_page_cache.as_ref()?;
-    Some(Seen::new("I/O went through the page cache although direct I/O is the default", reason))
+    Some(Observed::new("I/O went through the page cache although direct I/O is the default", reason))
 }
 
-fn method_replaced(signals: &Signals) -> Option<Seen> {
+fn method_replaced(signals: &Signals) -> Option<Observed> {
     let said = run(signals)?.method_replaced.as_ref()?;
-    Some(Seen::new("Some sessions did not get the best I/O method", said))
+    Some(Observed::new("Some sessions did not get the best I/O method", said))
 }
 
-fn fewer_servers(signals: &Signals) -> Option<Seen> {
+fn fewer_servers(signals: &Signals) -> Option<Observed> {
     let reason = run(signals)?.fewer_servers.as_ref()?;
-    Some(Seen::new("Fewer servers were started than there are processors", reason))
+    Some(Observed::new("Fewer servers were started than there are processors", reason))
 }
 
-fn memory_scarce(signals: &Signals) -> Option<Seen> {
+fn memory_scarce(signals: &Signals) -> Option<Observed> {
     let warning = run(signals)?.memory_scarce.as_ref()?;
-    Some(Seen::new("The settings allow more memory than was available", warning))
+    Some(Observed::new("The settings allow more memory than was available", warning))
 }
 
-fn absorbed(signals: &Signals) -> Option<Seen> {
+fn absorbed(signals: &Signals) -> Option<Observed> {
     let absorbed = run(signals)?.absorbed.as_ref()?;
     let [rate, limit] = [absorbed.bytes_per_s, absorbed.limit_bytes_per_s].map(Rate);
     let evidence = format!("{} ran at {rate}, and the raw sequential read is {limit}", absorbed.stream);
     let advice =
         format!("a cache {} absorbs them: write more than it holds to see the device", absorbed.layer);
-    Some(Seen::new("Writes are faster than the device reads", evidence).advise(advice))
+    Some(Observed::new("Writes are faster than the device reads", evidence).advise(advice))
 }
 
-fn unaccounted(signals: &Signals) -> Option<Seen> {
+fn unaccounted(signals: &Signals) -> Option<Observed> {
     let run = run(signals)?;
     let share = run.unaccounted_ns as f64 / run.sessions_ns.max(1) as f64;
     (share.abs() > 0.05).then(|| {
         let elapsed = run.sessions_ns as f64 / 1e9;
         let share = share * 100.0;
-        Seen::new(
+        Observed::new(
             "Part of the sessions' time is not accounted for",
             format!("{share:.1}% of {elapsed:.2} s over all sessions is neither CPU nor a wait"),
         )
     })
 }
 
-fn impossible(signals: &Signals) -> Option<Seen> {
+fn impossible(signals: &Signals) -> Option<Observed> {
     let rate = |bytes: u64, ns: u64| bytes as f64 * 1e9 / ns.max(1) as f64;
     let timed = signals.tablespaces.iter().filter_map(|of| Some((of, of.reads.time_ns?)));
     let (of, ns) = timed
@@ -268,5 +268,5 @@ fn impossible(signals: &Signals) -> Option<Seen> {
         Nanos(ns / reads),
         Rate(rate(of.reads.bytes, ns))
     );
-    Some(Seen::new("IMPOSSIBLE: a tablespace's read time is no latency of a device", evidence))
+    Some(Observed::new("IMPOSSIBLE: a tablespace's read time is no latency of a device", evidence))
 }

@@ -1,7 +1,7 @@
 //! The log: writes, commits, switches, and the room in it.
 
 use super::{EVENT_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, percent, waited};
-use crate::rule::{Rank, Rule, Seen};
+use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Medium, Signals};
 use plumb_record::WaitEvent;
 use plumb_units::{Nanos, total_of};
@@ -10,8 +10,8 @@ use plumb_units::{Nanos, total_of};
 const MOS: &str = "MOS 1376916.1";
 const MS: u64 = 1_000_000;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "R6",
         rank: Rank::Saving,
         signal: "log file parallel write, average",
@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "look at the device of the log: other users of it, its write cache, its stripe",
         judge: slow_writes,
     },
-    Rule {
+    FindingRule {
         id: "R7",
         rank: Rank::Saving,
         signal: "log file sync, average, over that of log file parallel write",
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "the rest is not the device: look at the processors, and at the number of commits at once",
         judge: sync_over_write,
     },
-    Rule {
+    FindingRule {
         id: "R8",
         rank: Rank::Saving,
         signal: "user calls or rows of a commit",
@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "commit more at once",
         judge: commits_often,
     },
-    Rule {
+    FindingRule {
         id: "R9",
         rank: Rank::Remark,
         signal: "log switches an hour",
@@ -51,7 +51,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "larger log files",
         judge: switches,
     },
-    Rule {
+    FindingRule {
         id: "R10",
         rank: Rank::Saving,
         signal: "log file switch (checkpoint incomplete) of DB time",
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "more or larger log files, or database writers that write faster",
         judge: checkpoint_incomplete,
     },
-    Rule {
+    FindingRule {
         id: "R11",
         rank: Rank::Saving,
         signal: "log file switch (archiving needed) of DB time",
@@ -71,7 +71,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "room or a faster device for the archives, or more log files",
         judge: archiving_needed,
     },
-    Rule {
+    FindingRule {
         id: "R12",
         rank: Rank::Saving,
         signal: "log buffer space of DB time",
@@ -81,7 +81,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "the log is written more slowly than it is made: a faster device for it, or a larger log_buffer",
         judge: buffer_space,
     },
-    Rule {
+    FindingRule {
         id: "L3",
         rank: Rank::Remark,
         signal: "log writes through the page cache",
@@ -91,7 +91,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "log_file_io=direct writes whole log blocks past the page cache",
         judge: buffered,
     },
-    Rule {
+    FindingRule {
         id: "R29",
         rank: Rank::Remark,
         signal: "Data Guard events in the background, with log file sync",
@@ -122,7 +122,7 @@ fn commit_ns(signals: &Signals) -> u64 {
     total_of([SYNC, WRITE].into_iter().filter_map(|event| Some(signals.wait(event)?.time_ns)))
 }
 
-fn slow_writes(signals: &Signals) -> Option<Seen> {
+fn slow_writes(signals: &Signals) -> Option<Observed> {
     const WRITES_MIN: u64 = 20;
     let write = all_waits(signals, WRITE).filter(|write| write.waits >= WRITES_MIN)?;
     let limit = if signals.medium == Some(Medium::Flash) { 5 * MS } else { 20 * MS };
@@ -140,14 +140,14 @@ fn slow_writes(signals: &Signals) -> Option<Seen> {
         Nanos(limit),
         at_most(signals, saves)
     );
-    Some(Seen::new("Log writes are slow", evidence).saves(saves).proved_by(sync_study(signals)))
+    Some(Observed::new("Log writes are slow", evidence).saves(saves).proved_by(sync_study(signals)))
 }
 
 fn sync_study(signals: &Signals) -> String {
     if signals.uses.log { signals.study("log_sync_method=fdatasync,open_datasync") } else { String::new() }
 }
 
-fn sync_over_write(signals: &Signals) -> Option<Seen> {
+fn sync_over_write(signals: &Signals) -> Option<Observed> {
     const RATIO_MAX: f64 = 3.0;
     let sync = signals.wait(SYNC).filter(|sync| signals.share(sync.time_ns) >= EVENT_GATE)?;
     let write = all_waits(signals, WRITE)?;
@@ -162,10 +162,10 @@ fn sync_over_write(signals: &Signals) -> Option<Seen> {
         average(&write),
         at_most(signals, saves)
     );
-    Some(Seen::new("Commits wait longer than their log writes take", evidence).saves(saves))
+    Some(Observed::new("Commits wait longer than their log writes take", evidence).saves(saves))
 }
 
-fn commits_often(signals: &Signals) -> Option<Seen> {
+fn commits_often(signals: &Signals) -> Option<Observed> {
     const CALLS_MIN: f64 = 30.0;
     let commits = signals.log.commits.filter(|commits| *commits > 0)?;
     let calls = signals.log.calls? as f64 / commits as f64;
@@ -180,7 +180,7 @@ fn commits_often(signals: &Signals) -> Option<Seen> {
         Nanos(waiting),
         at_most(signals, saves)
     );
-    let seen = Seen::new("Transactions are small, and their commits cost", evidence).saves(saves);
+    let seen = Observed::new("Transactions are small, and their commits cost", evidence).saves(saves);
     Some(match signals.workload.as_deref() {
         Some("redo") => seen
             .advise("commit more rows at once: a larger --buffer")
@@ -189,7 +189,7 @@ fn commits_often(signals: &Signals) -> Option<Seen> {
     })
 }
 
-fn switches(signals: &Signals) -> Option<Seen> {
+fn switches(signals: &Signals) -> Option<Observed> {
     const SHORTEST_NS: u64 = 600_000_000_000;
     let switches = signals.log.switches.filter(|_| signals.elapsed_ns >= SHORTEST_NS)?;
     let per_hour = switches as f64 * 3600e9 / signals.elapsed_ns as f64;
@@ -202,7 +202,7 @@ fn switches(signals: &Signals) -> Option<Seen> {
             Nanos(signals.elapsed_ns)
         );
         let size = signals.setting("log_file_size");
-        let seen = Seen::new(format!("Log files are switched {how}"), evidence);
+        let seen = Observed::new(format!("Log files are switched {how}"), evidence);
         if size.is_empty() {
             seen
         } else {
@@ -217,11 +217,11 @@ fn over(signals: &Signals, event: &str, least: f64) -> Option<(String, u64)> {
     Some((evidence, wait.time_ns))
 }
 
-fn checkpoint_incomplete(signals: &Signals) -> Option<Seen> {
+fn checkpoint_incomplete(signals: &Signals) -> Option<Observed> {
     let (evidence, ns) = over(signals, "log file switch (checkpoint incomplete)", EVENT_GATE)?;
     let what = if signals.share(ns) >= 0.5 { "mostly wait" } else { "wait" };
-    let seen =
-        Seen::new(format!("Sessions {what} for checkpoints that give log files back"), evidence).saves(ns);
+    let seen = Observed::new(format!("Sessions {what} for checkpoints that give log files back"), evidence)
+        .saves(ns);
     Some(seen.proved_by(log_size_study(signals)))
 }
 
@@ -229,28 +229,32 @@ fn log_size_study(signals: &Signals) -> String {
     if signals.uses.log { signals.study("log_file_size=64M,512M") } else { String::new() }
 }
 
-fn archiving_needed(signals: &Signals) -> Option<Seen> {
+fn archiving_needed(signals: &Signals) -> Option<Observed> {
     let (evidence, ns) = over(signals, "log file switch (archiving needed)", 0.01)?;
-    Some(Seen::new("Sessions wait for the archiver", evidence).saves(ns).proved_by(log_size_study(signals)))
+    Some(
+        Observed::new("Sessions wait for the archiver", evidence)
+            .saves(ns)
+            .proved_by(log_size_study(signals)),
+    )
 }
 
-fn buffer_space(signals: &Signals) -> Option<Seen> {
+fn buffer_space(signals: &Signals) -> Option<Observed> {
     let (evidence, ns) = over(signals, "log buffer space", 0.01)?;
     let study = if signals.uses.log { signals.study("log_buffer=8M,64M") } else { String::new() };
-    Some(Seen::new("Sessions wait for room in the log buffer", evidence).saves(ns).proved_by(study))
+    Some(Observed::new("Sessions wait for room in the log buffer", evidence).saves(ns).proved_by(study))
 }
 
-fn buffered(signals: &Signals) -> Option<Seen> {
+fn buffered(signals: &Signals) -> Option<Observed> {
     let waiting = commit_ns(signals);
     let is_buffered = signals.log.direct == Some(false);
     (is_buffered && is_io_bound(signals) && signals.share(waiting) > 0.15).then(|| {
         let evidence = format!("log file waits are {} of DB time", percent(signals.share(waiting)));
-        Seen::new("Log files are written through the page cache", evidence)
+        Observed::new("Log files are written through the page cache", evidence)
             .proved_by(signals.study("log_file_io=buffered,direct"))
     })
 }
 
-fn data_guard(signals: &Signals) -> Option<Seen> {
+fn data_guard(signals: &Signals) -> Option<Observed> {
     let is_remote = |event: &str| {
         ["SYNC Remote Write", "LGWR-LNS wait", "Redo Transport"].iter().any(|name| event.starts_with(name))
     };
@@ -259,5 +263,5 @@ fn data_guard(signals: &Signals) -> Option<Seen> {
     let ns = total_of(remote.iter().map(|wait| wait.time_ns));
     signals.wait(SYNC).filter(|_| signals.share(ns) > EVENT_GATE)?;
     let each = remote.iter().map(|wait| format!("{} {}", wait.event, Nanos(wait.time_ns)));
-    Some(Seen::new("Commits wait for a standby database", each.collect::<Vec<_>>().join("; ")))
+    Some(Observed::new("Commits wait for a standby database", each.collect::<Vec<_>>().join("; ")))
 }

@@ -1,8 +1,8 @@
 //! The table of rules, by subject.
 //!
-//! Thresholds of R and G rules are published ones; rules of other letters are this program's. A rule
-//! about storage is silent if less than a tenth of DB time is I/O ([`IO_GATE`]), because no latency
-//! matters then.
+//! Thresholds of R and G rules are published ones; rules of other letters are this program's. A
+//! rule about storage is silent if less than a tenth of DB time is I/O ([`IO_GATE`]), because no
+//! latency matters then.
 
 mod cache;
 mod doubts;
@@ -14,7 +14,7 @@ mod time;
 
 pub(crate) use doubts::of_circumstances;
 
-use crate::rule::Rule;
+use crate::rule::FindingRule;
 use crate::signals::Signals;
 use plumb_record::WaitEvent;
 use plumb_units::Nanos;
@@ -31,7 +31,7 @@ const IO_GATE: f64 = 0.10;
 const EVENT_GATE: f64 = 0.05;
 
 /// Returns every rule, in the order of the table.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
+pub fn all() -> impl Iterator<Item = &'static FindingRule> {
     let groups =
         [doubts::RULES, time::RULES, log::RULES, reads::RULES, cache::RULES, sort::RULES, server::RULES];
     groups.into_iter().flatten()
@@ -48,7 +48,6 @@ fn percent(share: f64) -> String {
     if percent.abs() < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
 }
 
-/// Returns the mean wait.
 fn average(wait: &WaitEvent) -> Nanos {
     Nanos(wait.time_ns / wait.waits.max(1))
 }

@@ -1,7 +1,7 @@
 //! Reads: latency by event and by tablespace, sizes of requests, limits of the device.
 
 use super::{EVENT_GATE, OWN, TDPPT, at_most, average, count, is_io_bound, percent, waited};
-use crate::rule::{Rank, Rule, Seen};
+use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Medium, Origin, Signals, TablespaceIo};
 use plumb_record::{IoTally, WaitEvent};
 use plumb_units::{Bytes, Nanos, total_of};
@@ -12,8 +12,8 @@ const GUIDES: &str = "HP/Oracle guide, page 15; Maclean's AWR guide";
 /// Share of a limit from which on it explains the rate.
 pub(super) const LIMIT_SHARE: f64 = 0.80;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "R1",
         rank: Rank::Saving,
         signal: "db file sequential read, average",
@@ -23,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "compare it with the device alone (plumb calibrate); look for other users of the device and its queue",
         judge: single_blocks,
     },
-    Rule {
+    FindingRule {
         id: "R2",
         rank: Rank::Saving,
         signal: "histogram of db file sequential read",
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "the tail has a cause of its own: a slower tier, a queue, a neighbour; a trace shows which requests",
         judge: tail,
     },
-    Rule {
+    FindingRule {
         id: "R3",
         rank: Rank::Saving,
         signal: "db file scattered read, direct path read, average",
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "judge by MB/s: many large requests at once queue",
         judge: several_blocks,
     },
-    Rule {
+    FindingRule {
         id: "R4",
         rank: Rank::Remark,
         signal: "requests of a direct read, over its waits",
@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "do not judge it by its average: take requests from IOStat by Function",
         judge: waits_are_not_requests,
     },
-    Rule {
+    FindingRule {
         id: "R15",
         rank: Rank::Saving,
         signal: "read by other session of DB time",
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "many sessions read the same blocks at once: a larger cache, or scans that do not start together",
         judge: read_by_others,
     },
-    Rule {
+    FindingRule {
         id: "R17",
         rank: Rank::Saving,
         signal: "direct path read temp and write temp of DB time",
@@ -73,7 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "more memory for sorts and hash joins",
         judge: temp,
     },
-    Rule {
+    FindingRule {
         id: "R18",
         rank: Rank::Saving,
         signal: "Av Rd of a tablespace",
@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "a hot file or a slow tier: compare it with the other tablespaces at the same request size",
         judge: slow_tablespace,
     },
-    Rule {
+    FindingRule {
         id: "T1",
         rank: Rank::Saving,
         signal: "time of reads of one size in two tablespaces",
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "both read the same size: put the slower one where the faster one is",
         judge: unlike_tablespaces,
     },
-    Rule {
+    FindingRule {
         id: "T2",
         rank: Rank::Remark,
         signal: "reads of one block from the temporary tablespace",
@@ -103,7 +103,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "a merge in several passes, or a hash join that spills: more memory for it, or larger requests",
         judge: small_temp_reads,
     },
-    Rule {
+    FindingRule {
         id: "R19",
         rank: Rank::Remark,
         signal: "reads of several blocks, of all",
@@ -113,7 +113,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "test a storage with this mix",
         judge: mix,
     },
-    Rule {
+    FindingRule {
         id: "R20",
         rank: Rank::Saving,
         signal: "rate, of the device's own at the same size",
@@ -123,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "a faster device helps this part; more memory or servers do not",
         judge: device_limit,
     },
-    Rule {
+    FindingRule {
         id: "R21",
         rank: Rank::Saving,
         signal: "rate, of the link's",
@@ -135,7 +135,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-fn single_blocks(signals: &Signals) -> Option<Seen> {
+fn single_blocks(signals: &Signals) -> Option<Observed> {
     const WAITS_MIN: u64 = 1000;
     let events = ["cell single block physical read", "db file sequential read"];
     let wait = events.into_iter().find_map(|event| signals.wait(event))?;
@@ -159,13 +159,13 @@ fn single_blocks(signals: &Signals) -> Option<Seen> {
         at_most(signals, saves)
     );
     let what = if average(wait).0 > 2 * limit { "very slow" } else { "slow" };
-    Some(Seen::new(format!("Reads of one block are {what}"), evidence).saves(saves))
+    Some(Observed::new(format!("Reads of one block are {what}"), evidence).saves(saves))
 }
 
 /// First entry of the histogram above 16 ms: 2^14 microseconds.
 const ABOVE_16_MS: usize = 15;
 
-fn tail(signals: &Signals) -> Option<Seen> {
+fn tail(signals: &Signals) -> Option<Observed> {
     const WAITS_MIN: u64 = 1000;
     let wait = signals.wait("db file sequential read").filter(|wait| wait.waits >= WAITS_MIN)?;
     if !is_io_bound(signals) || signals.share(wait.time_ns) < EVENT_GATE || wait.histogram.is_empty() {
@@ -185,7 +185,7 @@ fn tail(signals: &Signals) -> Option<Seen> {
             at_most(signals, saves)
         );
         return Some(
-            Seen::new("Some reads of one block are far slower than the others", evidence).saves(saves),
+            Observed::new("Some reads of one block are far slower than the others", evidence).saves(saves),
         );
     }
     let [fast, slow] = humps(&wait.histogram)?;
@@ -205,7 +205,7 @@ fn tail(signals: &Signals) -> Option<Seen> {
         average(wait),
         at_most(signals, saves)
     );
-    Some(Seen::new("Reads of one block have two speeds", evidence).saves(saves))
+    Some(Observed::new("Reads of one block have two speeds", evidence).saves(saves))
 }
 
 /// Middle of an entry of the histogram, nanoseconds: entry i holds [2^(i-1), 2^i) us.
@@ -232,7 +232,7 @@ fn humps(histogram: &[u64]) -> Option<[usize; 2]> {
     (last >= first + 2 && valley * 4 < at(first).min(at(last))).then_some([first, last])
 }
 
-fn several_blocks(signals: &Signals) -> Option<Seen> {
+fn several_blocks(signals: &Signals) -> Option<Observed> {
     const WAITS_MIN: u64 = 100;
     let limits = [("db file scattered read", 15 * MS), ("direct path read", 20 * MS)];
     let slow = |(event, limit): (&str, u64)| {
@@ -254,10 +254,10 @@ fn several_blocks(signals: &Signals) -> Option<Seen> {
         Nanos(limit),
         at_most(signals, saves)
     );
-    is_io_bound(signals).then(|| Seen::new("Reads of several blocks are slow", evidence).saves(saves))
+    is_io_bound(signals).then(|| Observed::new("Reads of several blocks are slow", evidence).saves(saves))
 }
 
-fn waits_are_not_requests(signals: &Signals) -> Option<Seen> {
+fn waits_are_not_requests(signals: &Signals) -> Option<Observed> {
     const RATIO_MIN: f64 = 1.5;
     let wait = signals.wait("direct path read").filter(|wait| signals.share(wait.time_ns) > 0.20)?;
     let (_, [reads, _]) = signals.functions.iter().find(|(name, _)| name == "Direct Reads")?;
@@ -268,20 +268,22 @@ fn waits_are_not_requests(signals: &Signals) -> Option<Seen> {
             count(reads.requests),
             count(wait.waits)
         );
-        Seen::new("Waits for direct reads are not requests", evidence)
+        Observed::new("Waits for direct reads are not requests", evidence)
     })
 }
 
-fn read_by_others(signals: &Signals) -> Option<Seen> {
+fn read_by_others(signals: &Signals) -> Option<Observed> {
     let wait = signals.wait("read by other session").filter(|wait| signals.share(wait.time_ns) > 0.02)?;
     let evidence = format!("{}; without it: {}", waited(signals, wait), at_most(signals, wait.time_ns));
     let study = if signals.uses.cache { signals.study("db_cache_size=16M,256M") } else { String::new() };
     Some(
-        Seen::new("Sessions wait for blocks that others read", evidence).saves(wait.time_ns).proved_by(study),
+        Observed::new("Sessions wait for blocks that others read", evidence)
+            .saves(wait.time_ns)
+            .proved_by(study),
     )
 }
 
-fn temp(signals: &Signals) -> Option<Seen> {
+fn temp(signals: &Signals) -> Option<Observed> {
     let events = ["direct path read temp", "direct path write temp"];
     let ns = total_of(events.into_iter().filter_map(|event| Some(signals.wait(event)?.time_ns)));
     let least = if signals.origin == Origin::Run { 0.25 } else { EVENT_GATE };
@@ -297,7 +299,7 @@ fn temp(signals: &Signals) -> Option<Seen> {
         Nanos(ns),
         at_most(signals, ns)
     );
-    let seen = Seen::new("Work areas spill to the temporary tablespace", evidence).saves(ns);
+    let seen = Observed::new("Work areas spill to the temporary tablespace", evidence).saves(ns);
     Some(match signals.uses.sort {
         true => seen
             .advise("a larger sort_area_size writes less")
@@ -311,7 +313,7 @@ fn mean(tally: &IoTally) -> Option<u64> {
     tally.time_ns?.checked_div(tally.requests)
 }
 
-fn slow_tablespace(signals: &Signals) -> Option<Seen> {
+fn slow_tablespace(signals: &Signals) -> Option<Observed> {
     const LIMIT_NS: u64 = 20 * MS;
     let rate = |of: &TablespaceIo| of.reads.requests as f64 * 1e9 / signals.elapsed_ns.max(1) as f64;
     let slow = |of: &&TablespaceIo| mean(&of.reads).is_some_and(|ns| ns > LIMIT_NS) && rate(of) > 10.0;
@@ -329,7 +331,7 @@ fn slow_tablespace(signals: &Signals) -> Option<Seen> {
         at_most(signals, saves)
     );
     is_io_bound(signals)
-        .then(|| Seen::new(format!("Reads of tablespace {} are slow", of.name), evidence).saves(saves))
+        .then(|| Observed::new(format!("Reads of tablespace {} are slow", of.name), evidence).saves(saves))
 }
 
 /// Returns reads of one block; all reads where they are not counted apart but are of one block.
@@ -340,7 +342,7 @@ fn one_block(of: &TablespaceIo) -> Option<(IoTally, u64)> {
     is_single.then_some((tally, bytes))
 }
 
-fn unlike_tablespaces(signals: &Signals) -> Option<Seen> {
+fn unlike_tablespaces(signals: &Signals) -> Option<Observed> {
     const READS_MIN: u64 = 1000;
     let timed = signals.tablespaces.iter().filter_map(|of| {
         let (tally, bytes) = one_block(of).filter(|(tally, _)| tally.requests >= READS_MIN)?;
@@ -367,21 +369,24 @@ fn unlike_tablespaces(signals: &Signals) -> Option<Seen> {
         at_most(signals, saves)
     );
     Some(
-        Seen::new(format!("Reads of {} take longer than those of {}", slow.0.name, fast.0.name), evidence)
-            .saves(saves),
+        Observed::new(
+            format!("Reads of {} take longer than those of {}", slow.0.name, fast.0.name),
+            evidence,
+        )
+        .saves(saves),
     )
 }
 
-fn small_temp_reads(signals: &Signals) -> Option<Seen> {
+fn small_temp_reads(signals: &Signals) -> Option<Observed> {
     const READS_MIN: u64 = 100_000;
     let is_temp = |of: &&TablespaceIo| of.name.to_ascii_uppercase().contains("TEMP");
     let of = signals.tablespaces.iter().filter(is_temp).max_by_key(|of| of.reads.requests)?;
     let (tally, bytes) = one_block(of).filter(|(tally, _)| tally.requests > READS_MIN)?;
     let evidence = format!("{} reads of {} from {}", count(tally.requests), Bytes(bytes), of.name);
-    Some(Seen::new("The temporary tablespace is read block by block", evidence))
+    Some(Observed::new("The temporary tablespace is read block by block", evidence))
 }
 
-fn mix(signals: &Signals) -> Option<Seen> {
+fn mix(signals: &Signals) -> Option<Observed> {
     if signals.origin == Origin::Run || !is_io_bound(signals) {
         return None;
     }
@@ -398,10 +403,10 @@ fn mix(signals: &Signals) -> Option<Seen> {
         percent(share),
         count(writes)
     );
-    Some(Seen::new("The mix of requests", evidence))
+    Some(Observed::new("The mix of requests", evidence))
 }
 
-fn limit(signals: &Signals, is_link: bool) -> Option<Seen> {
+fn limit(signals: &Signals, is_link: bool) -> Option<Observed> {
     let of = signals.reached.iter().filter(|reached| reached.is_link == is_link);
     let reached = of.max_by(|one, two| one.share.total_cmp(&two.share))?;
     if reached.share < LIMIT_SHARE || signals.run.as_ref().is_some_and(|run| run.did_nothing) {
@@ -413,13 +418,13 @@ fn limit(signals: &Signals, is_link: bool) -> Option<Seen> {
     let of = if is_link { "link" } else { "device" };
     let what = format!("The {} run at the {of}'s limit", reached.what);
     let io = signals.waits.iter().filter(|wait| wait.wait_class == "User I/O").map(|wait| wait.time_ns);
-    Some(Seen::new(what, format!("{part} of {}{cpu}", reached.limit)).saves(total_of(io)))
+    Some(Observed::new(what, format!("{part} of {}{cpu}", reached.limit)).saves(total_of(io)))
 }
 
-fn device_limit(signals: &Signals) -> Option<Seen> {
+fn device_limit(signals: &Signals) -> Option<Observed> {
     limit(signals, false)
 }
 
-fn link_limit(signals: &Signals) -> Option<Seen> {
+fn link_limit(signals: &Signals) -> Option<Observed> {
     limit(signals, true)
 }

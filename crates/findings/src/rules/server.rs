@@ -1,13 +1,13 @@
 //! Signals that only a server's report has.
 
 use super::{EVENT_GATE, OWN, TGDBA, at_most, percent};
-use crate::rule::{Rank, Rule, Seen};
+use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, Signals};
 use plumb_record::WaitEvent;
 use plumb_units::{Nanos, total_of};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "R23",
         rank: Rank::Saving,
         signal: "control file sequential read and parallel write, foreground and background",
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "fewer log switches and checkpoints, or a faster device for control files",
         judge: control_files,
     },
-    Rule {
+    FindingRule {
         id: "R26",
         rank: Rank::Remark,
         signal: "SQL ordered by Reads: the first five",
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "tune these statements before the storage",
         judge: few_statements,
     },
-    Rule {
+    FindingRule {
         id: "R27",
         rank: Rank::Doubt,
         signal: "RMAN and Data Pump, of the bytes of IOStat by Function",
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "compare with an interval without a backup",
         judge: backup,
     },
-    Rule {
+    FindingRule {
         id: "R28",
         rank: Rank::Saving,
         signal: "gc waits of DB time",
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "the interconnect or a hot block, not the disk",
         judge: cluster,
     },
-    Rule {
+    FindingRule {
         id: "R30",
         rank: Rank::Remark,
         signal: "filesystemio_options, disk_asynch_io, dbwr_io_slaves",
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-fn control_files(signals: &Signals) -> Option<Seen> {
+fn control_files(signals: &Signals) -> Option<Observed> {
     let events = ["control file sequential read", "control file parallel write"];
     let waits: Vec<&WaitEvent> = events.into_iter().flat_map(|event| signals.any_wait(event)).collect();
     let ns = total_of(waits.iter().map(|wait| wait.time_ns));
@@ -73,16 +73,16 @@ fn control_files(signals: &Signals) -> Option<Seen> {
             percent(share),
             at_most(signals, in_front)
         );
-        Seen::new("Control files are busy", evidence).saves(in_front)
+        Observed::new("Control files are busy", evidence).saves(in_front)
     })
 }
 
-fn few_statements(signals: &Signals) -> Option<Seen> {
+fn few_statements(signals: &Signals) -> Option<Observed> {
     let share = signals.server.top_sql_reads.filter(|share| *share > 0.5)?;
-    Some(Seen::new("Five statements make most of the reads", format!("{} of all reads", percent(share))))
+    Some(Observed::new("Five statements make most of the reads", format!("{} of all reads", percent(share))))
 }
 
-fn backup(signals: &Signals) -> Option<Seen> {
+fn backup(signals: &Signals) -> Option<Observed> {
     let counted = || {
         let bytes = |name: Option<&str>| {
             let of = signals.functions.iter().filter(|(known, _)| name.is_none_or(|name| known == name));
@@ -92,10 +92,10 @@ fn backup(signals: &Signals) -> Option<Seen> {
         (own > 0).then(|| own as f64 / bytes(None).max(1) as f64)
     };
     let share = signals.server.backup_bytes.or_else(counted).filter(|share| *share > 0.3)?;
-    Some(Seen::new("A backup ran in the interval", format!("{} of the bytes moved", percent(share))))
+    Some(Observed::new("A backup ran in the interval", format!("{} of the bytes moved", percent(share))))
 }
 
-fn cluster(signals: &Signals) -> Option<Seen> {
+fn cluster(signals: &Signals) -> Option<Observed> {
     let share = |events: &[&str]| {
         let of = signals.waits.iter().filter(|wait| events.iter().any(|event| wait.event.starts_with(event)));
         let ns = total_of(of.map(|wait| wait.time_ns));
@@ -113,10 +113,10 @@ fn cluster(signals: &Signals) -> Option<Seen> {
         percent(busy.1),
         at_most(signals, ns)
     );
-    Some(Seen::new("Instances wait for each other's blocks", evidence).saves(ns))
+    Some(Observed::new("Instances wait for each other's blocks", evidence).saves(ns))
 }
 
-fn settings(signals: &Signals) -> Option<Seen> {
+fn settings(signals: &Signals) -> Option<Observed> {
     if signals.origin == Origin::Run || signals.server.asm {
         return None;
     }
@@ -133,5 +133,5 @@ fn settings(signals: &Signals) -> Option<Seen> {
         seen.push(format!("dbwr_io_slaves = {slaves}"));
     }
     (!seen.is_empty())
-        .then(|| Seen::new("Settings keep I/O from overlapping or cache it twice", seen.join("; ")))
+        .then(|| Observed::new("Settings keep I/O from overlapping or cache it twice", seen.join("; ")))
 }

@@ -1,12 +1,12 @@
 //! Sorts, memory, and the servers of a run of this program.
 
 use super::{OWN, at_most, percent};
-use crate::rule::{Rank, Rule, Seen};
+use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{RunFacts, Signals, SortFacts};
 use plumb_units::{Bytes, Nanos, RowCount, total_of};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "S1",
         rank: Rank::Saving,
         signal: "time to get the memory of sort areas, of CPU time",
@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "memory that is touched for the first time costs this: less sort memory costs less of it",
         judge: first_touch,
     },
-    Rule {
+    FindingRule {
         id: "S2",
         rank: Rank::Saving,
         signal: "merges before the last",
@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "sort fewer rows: no sort area that could be asked for merges these at once",
         judge: intermediate_merges,
     },
-    Rule {
+    FindingRule {
         id: "S3",
         rank: Rank::Remark,
         signal: "runs of a sort",
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "to measure a disk sort, take more rows or a smaller sort_area_size",
         judge: fitted_in_memory,
     },
-    Rule {
+    FindingRule {
         id: "S4",
         rank: Rank::Remark,
         signal: "kernel worker threads of io_uring",
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "these requests could not be issued without blocking (a full queue, buffered I/O): compare io_method=threads",
         judge: ring_workers,
     },
-    Rule {
+    FindingRule {
         id: "S5",
         rank: Rank::Remark,
         signal: "rows of the busiest sort server, of its share",
@@ -56,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "the key ranges come from a sample of the input, which missed it this time",
         judge: skew,
     },
-    Rule {
+    FindingRule {
         id: "S6",
         rank: Rank::Remark,
         signal: "peak memory, of that declared",
@@ -76,7 +76,7 @@ fn sort(signals: &Signals) -> Option<&SortFacts> {
     run(signals)?.sort.as_ref()
 }
 
-fn first_touch(signals: &Signals) -> Option<Seen> {
+fn first_touch(signals: &Signals) -> Option<Observed> {
     let sort = sort(signals)?;
     let share = sort.mapping_ns as f64 / signals.db_cpu_ns?.max(1) as f64;
     (share >= 0.05).then(|| {
@@ -86,11 +86,11 @@ fn first_touch(signals: &Signals) -> Option<Seen> {
             percent(share),
             at_most(signals, sort.mapping_ns)
         );
-        Seen::new("The system was slow to supply the memory of the sort", evidence).saves(sort.mapping_ns)
+        Observed::new("The system was slow to supply the memory of the sort", evidence).saves(sort.mapping_ns)
     })
 }
 
-fn intermediate_merges(signals: &Signals) -> Option<Seen> {
+fn intermediate_merges(signals: &Signals) -> Option<Observed> {
     let sort = sort(signals).filter(|sort| sort.intermediate_merges > 0)?;
     let merges = match sort.intermediate_merges {
         1 => "1 merge".to_string(),
@@ -107,7 +107,7 @@ fn intermediate_merges(signals: &Signals) -> Option<Seen> {
         Nanos(temp),
         at_most(signals, saves)
     );
-    let seen = Seen::new("The sort needed intermediate merges", evidence).saves(saves);
+    let seen = Observed::new("The sort needed intermediate merges", evidence).saves(saves);
     Some(match &sort.one_pass_area {
         Some(area) => seen
             .advise(format!(
@@ -118,19 +118,19 @@ fn intermediate_merges(signals: &Signals) -> Option<Seen> {
     })
 }
 
-fn fitted_in_memory(signals: &Signals) -> Option<Seen> {
+fn fitted_in_memory(signals: &Signals) -> Option<Observed> {
     let sort = sort(signals).filter(|sort| sort.runs == 0 && sort.rows > 0)?;
     let evidence = match sort.servers {
         1 => format!("{} rows in a sort area of {}", RowCount(sort.rows), sort.area),
         servers => format!("{} rows in {servers} sort areas of {}", RowCount(sort.rows), sort.area),
     };
-    Some(Seen::new("The sort fitted in memory: nothing went to the temporary tablespace", evidence))
+    Some(Observed::new("The sort fitted in memory: nothing went to the temporary tablespace", evidence))
 }
 
-fn ring_workers(signals: &Signals) -> Option<Seen> {
+fn ring_workers(signals: &Signals) -> Option<Observed> {
     let [begin, most] = run(signals)?.ring_workers;
     (most > begin).then(|| {
-        Seen::new(
+        Observed::new(
             "Some io_uring requests fell back to kernel worker threads",
             format!("{begin} io-wq workers at the start, at most {most} seen"),
         )
@@ -138,11 +138,11 @@ fn ring_workers(signals: &Signals) -> Option<Seen> {
     })
 }
 
-fn skew(signals: &Signals) -> Option<Seen> {
+fn skew(signals: &Signals) -> Option<Observed> {
     let sort = sort(signals)?;
     let ratio = sort.most_rows as f64 * sort.servers as f64 / sort.rows.max(1) as f64;
     (sort.servers >= 2 && ratio >= 1.3).then(|| {
-        let seen = Seen::new(
+        let seen = Observed::new(
             "The sort servers were not equally busy",
             format!("the busiest sorted {ratio:.1} times its share of the rows"),
         );
@@ -155,10 +155,10 @@ fn skew(signals: &Signals) -> Option<Seen> {
     })
 }
 
-fn memory_exceeded(signals: &Signals) -> Option<Seen> {
+fn memory_exceeded(signals: &Signals) -> Option<Observed> {
     let [peak, budget] = run(signals)?.memory_bytes?;
     (peak > budget).then(|| {
-        let seen = Seen::new(
+        let seen = Observed::new(
             "More memory was used than was declared",
             format!("the peak resident set is {}, declared with overhead {}", Bytes(peak), Bytes(budget)),
         );

@@ -1,13 +1,13 @@
-//! Where the time went: I/O or not, processors, the top event, contention.
+//! Rules of the time model: I/O or not, processors, the top event, contention.
 
 use super::{EVENT_GATE, IO_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, percent, waited};
-use crate::rule::{Rank, Rule, Seen};
+use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, Signals};
 use plumb_record::WaitEvent;
 use plumb_units::{Nanos, total_of};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[FindingRule] = &[
+    FindingRule {
         id: "G1",
         rank: Rank::Remark,
         signal: "User I/O, foreground System I/O and Commit, of DB time",
@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "storage settings will change little here: look at that class first",
         judge: not_storage,
     },
-    Rule {
+    FindingRule {
         id: "G3",
         rank: Rank::Saving,
         signal: "busy processors, load average, run queue, resmgr:cpu quantum",
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "fix the processors first: waits include time in the run queue",
         judge: processors,
     },
-    Rule {
+    FindingRule {
         id: "R24",
         rank: Rank::Saving,
         signal: "CPU of DB time, that inside waits included",
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "storage settings will change little here; more processors would",
         judge: cpu,
     },
-    Rule {
+    FindingRule {
         id: "R5",
         rank: Rank::Saving,
         signal: "share of the largest event in DB time",
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "",
         judge: top_event,
     },
-    Rule {
+    FindingRule {
         id: "L1",
         rank: Rank::Saving,
         signal: "latch waits of DB time",
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "many sessions meet at one place in memory: fewer sessions, or work spread over more blocks",
         judge: latches,
     },
-    Rule {
+    FindingRule {
         id: "L2",
         rank: Rank::Saving,
         signal: "enq: TX, enq: TM of DB time",
@@ -81,7 +81,7 @@ const CANDIDATES: [(&str, f64); 8] = [
     ("log file parallel write", 0.15),
 ];
 
-fn not_storage(signals: &Signals) -> Option<Seen> {
+fn not_storage(signals: &Signals) -> Option<Observed> {
     let io = signals.class_share(&["User I/O", "System I/O", "Commit"]);
     if io >= IO_GATE || signals.db_time() == 0 {
         return None;
@@ -97,7 +97,7 @@ fn not_storage(signals: &Signals) -> Option<Seen> {
     }
     let (class, ns) = classes.into_iter().max_by_key(|(_, ns)| *ns)?;
     (signals.share(ns) > 0.30).then(|| {
-        Seen::new(
+        Observed::new(
             format!("Sessions wait for {class}, not for storage"),
             format!(
                 "I/O and commits are {} of DB time, {class} is {}",
@@ -108,8 +108,13 @@ fn not_storage(signals: &Signals) -> Option<Seen> {
     })
 }
 
-fn processors(signals: &Signals) -> Option<Seen> {
+fn processors(signals: &Signals) -> Option<Observed> {
     let host = &signals.host;
+    // The doubt about others on the processors has been stated already.
+    let others = signals.run.as_ref().is_some_and(|run| run.shared_processors);
+    if others && signals.share(host.run_queue_ns.unwrap_or(0)) <= 0.10 {
+        return None;
+    }
     let mut seen = Vec::new();
     seen.extend(
         host.busy.filter(|busy| *busy > 0.90).map(|busy| format!("the host was {} busy", percent(busy))),
@@ -126,10 +131,11 @@ fn processors(signals: &Signals) -> Option<Seen> {
     let managed = signals.wait("resmgr:cpu quantum").filter(|wait| signals.share(wait.time_ns) > EVENT_GATE);
     seen.extend(managed.map(|wait| format!("resmgr:cpu quantum: {}", waited(signals, wait))));
     let saves = queued + managed.map_or(0, |wait| wait.time_ns);
-    (!seen.is_empty()).then(|| Seen::new("Sessions queue for the processors", seen.join("; ")).saves(saves))
+    (!seen.is_empty())
+        .then(|| Observed::new("Sessions queue for the processors", seen.join("; ")).saves(saves))
 }
 
-fn cpu(signals: &Signals) -> Option<Seen> {
+fn cpu(signals: &Signals) -> Option<Observed> {
     let run = signals.run.as_ref();
     if run.is_some_and(|run| run.did_nothing) {
         return None;
@@ -160,7 +166,7 @@ fn cpu(signals: &Signals) -> Option<Seen> {
         }
         _ => "",
     };
-    Some(Seen::new("The work is bound by the processors, not by the storage", evidence).advise(advice))
+    Some(Observed::new("The work is bound by the processors, not by the storage", evidence).advise(advice))
 }
 
 /// True if a device's limit explains the time.
@@ -168,7 +174,7 @@ fn at_limit(signals: &Signals) -> bool {
     signals.reached.iter().any(|reached| reached.share >= super::reads::LIMIT_SHARE)
 }
 
-fn top_event(signals: &Signals) -> Option<Seen> {
+fn top_event(signals: &Signals) -> Option<Observed> {
     let is_named = |wait: &&WaitEvent| {
         let candidate = CANDIDATES.iter().find(|(event, _)| *event == wait.event);
         candidate.is_some_and(|(_, share)| signals.share(wait.time_ns) > *share)
@@ -197,7 +203,7 @@ fn top_event(signals: &Signals) -> Option<Seen> {
     }
     let study = if factor.is_empty() { String::new() } else { signals.study(factor) };
     let what = format!("{} is {} of DB time", wait.event, percent(signals.share(wait.time_ns)));
-    Some(Seen::new(what, evidence).advise(advice).saves(saves).proved_by(study))
+    Some(Observed::new(what, evidence).advise(advice).saves(saves).proved_by(study))
 }
 
 /// Returns advice for an event, and the factor of the study that would prove it.
@@ -238,7 +244,7 @@ fn contention(signals: &Signals, events: &[&str], least: f64) -> Option<(String,
     Some((format!("{each}; without it: {}", at_most(signals, ns)), ns))
 }
 
-fn latches(signals: &Signals) -> Option<Seen> {
+fn latches(signals: &Signals) -> Option<Observed> {
     let events =
         ["latch free", "latch: cache buffers chains", "latch: shared pool", "latch: redo allocation"];
     let (evidence, ns) = contention(signals, &events, EVENT_GATE)?;
@@ -248,13 +254,13 @@ fn latches(signals: &Signals) -> Option<Seen> {
     } else {
         ""
     };
-    Some(Seen::new("Sessions wait for each other's latches", evidence).advise(advice).saves(ns))
+    Some(Observed::new("Sessions wait for each other's latches", evidence).advise(advice).saves(ns))
 }
 
-fn row_locks(signals: &Signals) -> Option<Seen> {
+fn row_locks(signals: &Signals) -> Option<Observed> {
     let events = ["enq: TX - row lock contention", "enq: TX - contention", "enq: TM - contention"];
     let (evidence, ns) = contention(signals, &events, EVENT_GATE)?;
     let commits = signals.log.commits.filter(|commits| *commits > 0);
     let commits = commits.map_or(String::new(), |commits| format!("; {} transactions", count(commits)));
-    Some(Seen::new("Sessions wait for rows that others have changed", evidence + &commits).saves(ns))
+    Some(Observed::new("Sessions wait for rows that others have changed", evidence + &commits).saves(ns))
 }

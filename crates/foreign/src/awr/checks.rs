@@ -1,8 +1,8 @@
-//! The arithmetic of an AWR or Statspack report.
+//! Checks the arithmetic of an AWR or Statspack report.
 //!
-//! Each check takes figures of the report, computes the interval that they allow for another one,
-//! and holds if the printed one meets it. What a device, a link or the processors cannot do is
-//! impossible, and then the figure is to be left out: the wait event says the time instead.
+//! A check computes, from some figures, the interval of another one, and holds if the printed
+//! figure meets it. A figure that no device, link or processor can reach is impossible and is left
+//! out; the wait event gives the time instead.
 
 use super::derived::{behind, block_assumed};
 use crate::check::{Rule, Sides};
@@ -13,8 +13,7 @@ use plumb_record::{Consistency, Consistent};
 use plumb_units::ValueRange;
 use std::collections::HashMap;
 
-/// Bytes a second of a single request that no device or link moves: a device on PCIe 5.0 with four
-/// lanes moves 15.75 GB/s.
+/// Bound for the bytes a second of a single request: PCIe 5.0 with four lanes moves 15.75 GB/s.
 const REQUEST_BYTES_PER_S_MOST: f64 = 20e9;
 
 const AVERAGE: Rule =
@@ -130,7 +129,7 @@ fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
-/// The name of a row: its first cell that has words.
+/// Returns the name of a row: its first cell with words.
 fn name(sheet: &Sheet, row: &SheetRow) -> String {
     let words = sheet.columns.iter().zip(&row.cells).filter(|(column, _)| {
         column.unit.quantity == Quantity::Text && !["instance", "class"].contains(&column.key)
@@ -138,7 +137,7 @@ fn name(sheet: &Sheet, row: &SheetRow) -> String {
     words.map(|(_, cell)| cell.raw.as_str()).find(|name| !name.is_empty()).unwrap_or("").to_string()
 }
 
-/// A cell of the head as a figure.
+/// Returns a cell of the head as a figure.
 fn of_cell(name: &str, cell: Option<&Cell>, unit: &'static str) -> Option<Figure> {
     let cell = cell?;
     let Reading::Value { value, range } = cell.reading else { return None };
@@ -156,7 +155,7 @@ fn average(sheet: &Sheet, row: &SheetRow, [waits, time, average]: [&str; 3]) -> 
 fn share(sheet: &Sheet, row: &SheetRow, db_time: Option<&Cell>) -> Option<Consistency> {
     let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
     let [time, share] = [sheet.figure(row, "time")?, sheet.figure(row, "share")?];
-    // DB time is that of all instances.
+    // The printed DB time is the sum of all instances.
     if is_part {
         return None;
     }
@@ -168,7 +167,7 @@ fn share(sheet: &Sheet, row: &SheetRow, db_time: Option<&Cell>) -> Option<Consis
     Some(SHARE.meets(&of, Sides { expected, found: share.range, unit: "%" }, &[&time, &db_time, &share]))
 }
 
-/// A total over the interval.
+/// Checks a rate: a total over the interval.
 fn rate(
     rule: &Rule,
     sheet: &Sheet,
@@ -185,7 +184,7 @@ fn rate(
     Some(rule.meets(&of, Sides { expected, found: rate.range, unit: rate.unit }, &[&total, &elapsed, &rate]))
 }
 
-/// Rows of the load profile and the statistics that they are of.
+/// Rows of the load profile, and the statistics behind them.
 const PROFILES: [(&str, &str); 8] = [
     ("redo size", "redo size"),
     ("logical read", "session logical reads"),
@@ -234,7 +233,7 @@ fn activity(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// The figures of a row of I/O statistics that add up over the rows.
+/// Columns of I/O statistics that add up over the rows.
 const ADDED: [&str; 6] =
     ["read_bytes", "reads_per_s", "read_bytes_per_s", "written_bytes", "writes_per_s", "written_bytes_per_s"];
 
@@ -270,7 +269,7 @@ fn iostat(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// The totals of different sections against each other.
+/// Compares the totals of different sections.
 fn totals(report: &Report) -> Vec<Consistency> {
     let of_section = |section: &'static str, key: &str| {
         let mut found = rows(report, section).filter(|(sheet, row)| is_total(sheet, row));
@@ -313,7 +312,7 @@ fn possible(report: &Report, sheet: &Sheet, row: &SheetRow) -> Option<Consistenc
     }
     let (block, assumed) = block_assumed(report);
     let bytes = blocks.range.times(ValueRange::exactly(block));
-    // Only the longest time that prints so may contradict.
+    // A contradiction must hold even for the longest time with the printed text.
     let least = ValueRange {
         low: bytes.low / time.range.high,
         high: f64::MAX.min(bytes.high / time.range.low.max(1e-12)),
@@ -330,7 +329,7 @@ fn possible(report: &Report, sheet: &Sheet, row: &SheetRow) -> Option<Consistenc
     Some(check)
 }
 
-/// The writes of the files of each tablespace.
+/// Returns the writes of each tablespace, summed over its files.
 fn writes_of_files(report: &Report) -> HashMap<String, Figure> {
     let mut sums: HashMap<String, Figure> = HashMap::new();
     for (sheet, row) in rows(report, "files") {
@@ -369,13 +368,12 @@ fn shifted(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// The remark at a table whose columns were put right.
+/// Remark on a table whose columns were moved.
 pub const REPAIRED: &str = "printed one column off: writes stood under 1-bk Rds/s, 1-bk Rds/s under Av 1-bk Rd(ms), \
      Av 1-bk Rd(ms) under Writes; the writes of the files prove it";
 
-/// Puts the columns of release 11.2.0.4's table of tablespaces right, if the writes of the files
-/// prove that they are one off: they must contradict what is printed, and agree with what was
-/// meant.
+/// Moves the columns of release 11.2.0.4's table of tablespaces, which are printed one off. The
+/// writes of the files must contradict the printed columns and agree with the moved ones.
 pub fn repair(report: &mut Report) {
     let Some(at) = report.sheets.iter().position(|sheet| sheet.section == "tablespaces") else { return };
     let sheet = &report.sheets[at];
@@ -409,7 +407,8 @@ pub fn repair(report: &mut Report) {
     sheet.notes.push(crate::sheet::Remark { line, text: REPAIRED.to_string() });
 }
 
-/// The edges of a bucket, seconds, by its heading such as `<16ms`, `<=1s`, `>=512us`, `<1/8s`.
+/// Returns the edge of a bucket, seconds, from a heading such as `<16ms`, `<=1s` or `>=512us`.
+/// True marks the last bucket, which is open.
 fn edge(heading: &str) -> Option<(bool, f64)> {
     let heading = heading.rsplit(' ').next()?;
     let is_open = heading.starts_with('>');
@@ -420,7 +419,7 @@ fn edge(heading: &str) -> Option<(bool, f64)> {
         Some((one, two)) => one.parse::<f64>().ok()? / two.parse::<f64>().ok()?,
         None => number.parse().ok()?,
     };
-    // Powers of two, whatever the heading says: 1 s is 1024 ms.
+    // Buckets are powers of two, so the heading's 1 s is 1024 ms.
     let seconds = match unit {
         "us" | "u" => number * 1e-6,
         "ms" | "m" => number * 1.024e-3,
@@ -430,7 +429,7 @@ fn edge(heading: &str) -> Option<(bool, f64)> {
     Some((is_open, seconds))
 }
 
-/// Waits and times of a list of events by name, the first of each.
+/// Returns waits and time of the events of a list by name; the first row of a name counts.
 fn waited(report: &Report, section: &'static str) -> HashMap<String, (Figure, Figure)> {
     let mut waited = HashMap::new();
     for (sheet, row) in rows(report, section) {
@@ -460,14 +459,14 @@ fn histograms(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// The least and the greatest mean that a row of a histogram allows; none without buckets.
+/// Returns the least and the greatest mean of a row of a histogram; `None` without buckets.
 fn means(sheet: &Sheet, row: &SheetRow) -> Option<ValueRange> {
     let (mut least, mut most, mut parts) = (0.0, 0.0, ValueRange::exactly(0.0));
     let mut below = 0.0;
     for (column, cell) in sheet.columns.iter().zip(&row.cells) {
         let Some((is_open, edge)) = edge(&column.name).filter(|_| column.key.is_empty()) else { continue };
         let part = cell.reading.range().unwrap_or(ValueRange::exactly(0.0));
-        // Longer headings than `<=1s` are one bucket up to a second.
+        // An open bucket (`>1s`) starts at its edge, any other at the edge of the one before.
         least += part.low / 100.0 * if is_open { edge } else { below };
         most += part.high / 100.0 * if is_open && part.high > 0.0 { f64::INFINITY } else { edge };
         (parts, below) = (parts.plus(part), edge);
@@ -496,7 +495,8 @@ fn captured(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// Waits and elapsed times of single statements, measured by hand: a heading begins another one.
+/// Checks waits and elapsed time of single statements measured by hand.
+/// A heading begins another statement.
 fn statements(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for sheet in report.sheets_of("statement") {
@@ -563,7 +563,7 @@ fn limits(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// Rows of instances, their sum and their average.
+/// Checks rows of instances against their sum and average.
 fn instances(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for sheet in report.sheets_of("global_io_functions_rates") {
@@ -599,7 +599,7 @@ fn is_instance(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Two periods: their differences, and the averages of their events.
+/// Checks the differences of two periods, and the averages of their events.
 fn compared(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for (sheet, row) in rows(report, "compared_load") {

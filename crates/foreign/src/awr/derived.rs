@@ -1,8 +1,8 @@
-//! Figures that follow from printed ones, each with the interval that the printed roundings allow.
+//! Computes figures that follow from printed ones, with the interval that the roundings allow.
 //!
-//! A pasted table lacks the head of its report, but it often says how long the interval was all
-//! the same: a total over its rate a second. DB time is a time over its share. All rows that say it
-//! must agree, so that the values that all of them allow are few.
+//! A pasted table lacks the head of its report, but a total divided by its rate gives the length of
+//! the interval, and a time divided by its share gives DB time. The result is the interval that
+//! all rows allow.
 
 use crate::figure::{FigureUnit, Reading};
 use crate::report::{Report, value};
@@ -11,10 +11,10 @@ use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 use std::collections::BTreeMap;
 
-/// The size of a block where a report does not say it.
+/// Size of a block if a report does not state it.
 const BLOCK_BYTES: f64 = 8192.0;
 
-/// Fills in the interval, DB time and DB CPU of a report whose head does not have them.
+/// Fills in the interval, DB time and DB CPU of a report whose head lacks them.
 pub fn fill(report: &mut Report) {
     if report.run.elapsed.is_none() {
         report.run.elapsed = all_of(lengths(report));
@@ -41,7 +41,7 @@ fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
-/// Totals over rates, each with its line.
+/// Returns totals divided by their rates, each with its line.
 fn lengths(report: &Report) -> Vec<(ValueRange, u32)> {
     let quotient = |sheet: &Sheet, row: &SheetRow, total: &str, rate: &str| {
         let total = sheet.figure(row, total)?;
@@ -59,8 +59,8 @@ fn lengths(report: &Report) -> Vec<(ValueRange, u32)> {
     lengths
 }
 
-/// The values that all intervals allow, from the narrowest on; an interval that contradicts them is
-/// left to the checks.
+/// Returns the values that all intervals allow, from the narrowest on. The checks
+/// report intervals that contradict them.
 fn all_of(mut found: Vec<(ValueRange, u32)>) -> Option<Cell> {
     let width = |range: &ValueRange| range.high - range.low;
     found.sort_by(|(one, _), (two, _)| width(one).total_cmp(&width(two)));
@@ -70,7 +70,7 @@ fn all_of(mut found: Vec<(ValueRange, u32)>) -> Option<Cell> {
     Some(Cell { raw: format!("{:.2} s, derived", range.middle()), line, reading })
 }
 
-/// The size of a block, bytes, as far as the report says it.
+/// Returns the size of a block, bytes, if the report states it.
 pub fn block_bytes(report: &Report) -> Option<f64> {
     let parameter =
         rows(report, "parameters").find(|(sheet, row)| sheet.text(row, "name") == "db_block_size");
@@ -88,12 +88,12 @@ pub fn block_bytes(report: &Report) -> Option<f64> {
     parameter.or_else(cache).or_else(compared).filter(|bytes: &f64| *bytes >= 512.0)
 }
 
-/// The size of a block that computations use, and words that say so where it is assumed.
+/// Returns the size of a block for computations, and a phrase if the size is assumed.
 pub fn block_assumed(report: &Report) -> (f64, &'static str) {
     block_bytes(report).map_or((BLOCK_BYTES, "blocks of 8192 bytes assumed"), |bytes| (bytes, ""))
 }
 
-/// A quotient of two figures under a name.
+/// Returns the named quotient of two figures.
 fn quotient(name: String, unit: &str, one: &Figure, two: &Figure, scale: f64) -> Option<ImportedFigure> {
     let range = one.range.over(two.range)?;
     let value = one.value / two.value * scale;
@@ -110,7 +110,7 @@ fn quotient(name: String, unit: &str, one: &Figure, two: &Figure, scale: f64) ->
     })
 }
 
-/// Returns the figures that follow from those of a report and that a reader asks for first.
+/// Returns the derived figures of a report that readers ask for first.
 pub fn figures(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
     if let Some(Cell { raw, line, reading: Reading::Value { value, range } }) = &report.run.elapsed
@@ -135,7 +135,7 @@ pub fn figures(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// A write of the log: bytes and time. Times of statistics are hundredths of a second.
+/// Returns bytes and time of a log write. Times of statistics are in hundredths of a second.
 fn redo(report: &Report) -> Vec<ImportedFigure> {
     let of = |name: &str| {
         rows(report, "activity")
@@ -146,14 +146,14 @@ fn redo(report: &Report) -> Vec<ImportedFigure> {
     let size = of("redo size")
         .and_then(|size| quotient("Log write: bytes each".to_string(), "bytes", &size, &writes, 1.0));
     let time = of("redo write time").and_then(|time| {
-        // A count of hundredths is rounded to one.
+        // The statistic is rounded to a hundredth of a second.
         let range = ValueRange { low: (time.range.low - 0.5).max(0.0), high: time.range.high + 0.5 };
         quotient("Log write: time each".to_string(), "s", &Figure { range, ..time }, &writes, 0.01)
     });
     size.into_iter().chain(time).collect()
 }
 
-/// The size of a request by function and by type of file.
+/// Returns the size of a request by function and by type of file.
 fn requests(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
     let of = |sheet: &Sheet, row: &SheetRow, [bytes, requests]: [&str; 2], what: &str| {
@@ -176,8 +176,8 @@ fn requests(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// The size of a read by tablespace, and its time by 100 KB: times of reads of other sizes do not
-/// compare.
+/// Returns the size of a read by tablespace, and its time per 100 KB, because times of reads of
+/// different sizes do not compare.
 fn tablespaces(report: &Report) -> Vec<ImportedFigure> {
     let (block, assumed) = block_assumed(report);
     let mut found = Vec::new();
@@ -205,7 +205,7 @@ fn tablespaces(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// Waits a second of the events of two periods. The lengths are in the heading.
+/// Returns the waits a second of the events of two periods, whose lengths are in the heading.
 fn compared(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
     for sheet in report.sheets_of("compared_events") {
@@ -239,8 +239,8 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
     found
 }
 
-/// The figures behind each mention of a name in a remark: shares if they end with `%`, otherwise
-/// seconds.
+/// Returns the figures after each mention of a name in a remark: shares if they
+/// end with `%`, otherwise seconds.
 pub fn behind(note: &crate::sheet::Remark, name: &str) -> Vec<Figure> {
     let figure = |rest: &str| {
         let raw = rest.split_whitespace().next()?.to_string();

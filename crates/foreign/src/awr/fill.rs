@@ -1,8 +1,8 @@
-//! The record of a run that an AWR report is of.
+//! Fills the record of a run from an AWR report.
 //!
-//! Totals come from rates and the interval where no total is printed. A time that is known in two
-//! ways is the middle of the values that both allow (`import::best`): AWR prints whole seconds and
-//! an average, and their product is often more exact.
+//! A total that is not printed is its rate times the interval. A time known in two ways is the
+//! middle of the values that both allow (`import::best`): AWR prints whole seconds and an average,
+//! and the average times the waits is often more exact.
 
 use super::derived::block_assumed;
 use crate::import::{best, nanoseconds, whole};
@@ -14,7 +14,7 @@ use plumb_record::{
 };
 use plumb_units::ValueRange;
 
-/// Fills in what the report says.
+/// Fills a record with the figures of a report.
 pub fn fill(report: &Report, record: &mut Record) {
     let elapsed = record.header.elapsed_ns as f64 / 1e9;
     record.load_profile = load(report, elapsed);
@@ -41,12 +41,12 @@ fn load(report: &Report, elapsed: f64) -> Vec<LoadRow> {
     rows(report, "load_profile").filter_map(row).collect()
 }
 
-/// The events of the first of these sections that the report has.
+/// Returns the events of the first of these sections in the report.
 fn events(report: &Report, sections: &[&'static str]) -> Vec<WaitEvent> {
     let found = sections.iter().find(|section| report.sheet(section).is_some());
     let mut events: Vec<WaitEvent> = Vec::new();
     for (sheet, row) in found.into_iter().flat_map(|section| rows(report, section)) {
-        // Of a global report the rows of single instances are parts of the row `*`.
+        // In a global report the row `*` includes the rows of single instances.
         let instance = sheet.text(row, "instance");
         let is_part = !instance.is_empty() && instance != "*";
         let Some(waits) = sheet.figure(row, "waits").filter(|_| !is_part) else { continue };
@@ -68,7 +68,7 @@ fn events(report: &Report, sections: &[&'static str]) -> Vec<WaitEvent> {
     events
 }
 
-/// The name of an event that its column may have cut off, where only one event begins so.
+/// Returns the full name of an event cut off by its column, if only one event begins so.
 fn full_name(printed: &str) -> String {
     const CUT_LEAST: usize = 26;
     let mut whole = Event::ALL.iter().map(|event| event.name()).filter(|name| name.starts_with(printed));
@@ -78,8 +78,8 @@ fn full_name(printed: &str) -> String {
     }
 }
 
-/// The class that a report prints, in full; otherwise that of an event that is known, or `Idle`
-/// for one that has no share of DB time.
+/// Returns the printed class in full; otherwise the class of a known event, or `Idle` for an event
+/// without a share of DB time.
 fn class_of(sheet: &Sheet, row: &SheetRow, event: &str) -> String {
     const CLASSES: [&str; 12] = [
         "Administrative",
@@ -112,8 +112,8 @@ fn statistic(sheet: &Sheet, row: &SheetRow) -> Option<StatisticRow> {
     Some(StatisticRow { total: whole(sheet.figure(row, "total")?.value), name, unit })
 }
 
-/// Requests and bytes in one direction. The time of requests is not printed: that of waits is
-/// another one.
+/// Returns requests and bytes in one direction. Their time is unknown: reports print
+/// only the time of waits.
 fn tally(sheet: &Sheet, row: &SheetRow, [rate, bytes, per_second]: [&str; 3], elapsed: f64) -> IoTally {
     let range = |key: &str| sheet.figure(row, key).map(|figure| figure.range);
     let by_rate = range(per_second).map(|range| range.times(ValueRange::exactly(elapsed)));
@@ -139,7 +139,7 @@ fn files(report: &Report) -> Vec<IoFile> {
     let of = |(sheet, row): (&Sheet, &SheetRow)| {
         let figure = |key: &str| sheet.figure(row, key).map(|figure| figure.value);
         let reads = figure("reads")?;
-        // Without a read its size and its time are not printed.
+        // A file without reads has no printed size and time.
         let bytes = figure("blocks_per_read").unwrap_or(0.0) * reads * block;
         let time = figure("read_time").map(|time| nanoseconds(time * reads));
         let reads = IoTally { requests: whole(reads), bytes: whole(bytes), time_ns: time };
@@ -172,8 +172,8 @@ fn area(sheet: &Sheet, row: &SheetRow) -> Option<MemoryArea> {
     (!name.contains("Block Size")).then_some(MemoryArea { name, bytes: whole(bytes) })
 }
 
-/// The host's times by the statistics of its operating system, which are hundredths of a second.
-/// Its idle time has the time of I/O in it, and a record has the two apart.
+/// Returns the host's CPU times from the operating system statistics, in hundredths of a second.
+/// The report's idle time includes the wait for I/O; a record has the two apart.
 fn host_cpu(report: &Report, elapsed: f64) -> Option<HostCpu> {
     let of = |name: &str| {
         let mut found = rows(report, "os_statistics").filter(|(sheet, row)| sheet.text(row, "name") == name);

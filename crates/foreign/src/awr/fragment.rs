@@ -1,5 +1,5 @@
-//! Tables of a report as people paste them: without a head, without rulers, with tabs between
-//! cells, or all on one line.
+//! Reads pasted tables of a report: without its head, without rulers, with tabs between cells, or
+//! all on one line.
 //!
 //! - Tabs: the first lines of a block of tabs, without figures, are headings. Of two such lines the
 //!   upper one has spanners and the lower one names.
@@ -7,8 +7,8 @@
 //!   each column, and what follows.
 //! - Paragraphs: `Statistic value` begins pairs of a name and a figure in lines of their own.
 //!
-//! A table begins another report where its section is there already, or where the last known table
-//! is more than [`FAR`] lines above: figures of two intervals must not be mixed.
+//! A table begins another report if its section already occurred, or if the last known table is
+//! more than [`FAR`] lines above. Otherwise figures of two intervals could be mixed.
 
 use super::{derived, sections::SECTIONS, sections::section_of};
 use crate::figure::is_number;
@@ -17,13 +17,13 @@ use crate::sheet::COLUMNS_MOST;
 use crate::sheet::{Printed, Sheet, plain};
 use crate::source::SourcePart;
 
-/// Lines between tables of one report at most.
+/// Most lines between tables of one report.
 const FAR: u32 = 25;
-/// Lines that a heading may stand above its table.
+/// Most lines between a heading and its table.
 const HEADING_LINES: usize = 8;
 
-/// The headings of tables whose cells are separated by single blanks: section, then columns. The
-/// first is a name, the last may be words; all others are figures.
+/// Headings of tables whose cells are separated by single blanks: section, then columns. The
+/// first column is a name, the last may be words; all others are figures.
 const HEADINGS: [(&str, &[&str]); 6] = [
     ("activity", &["Statistic", "Total", "per Second", "per Trans"]),
     ("top_events", &["Event", "Waits", "Time(s)", "Avg wait (ms)", "% DB time", "Wait Class"]),
@@ -126,11 +126,10 @@ fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
     sheets
 }
 
-/// A table that begins in a line, and the first line behind it.
+/// A table, and the first line after it.
 type Found = Option<(Sheet, usize)>;
 
-/// The nearest line above that may be a table's heading, with its line; rows of another table are
-/// none.
+/// Returns the nearest line above that can be a table's heading and is no row of another table.
 fn heading(lines: &[(u32, &str)], at: usize) -> Printed {
     let above = lines[at.saturating_sub(HEADING_LINES)..at].iter().rev();
     let mut above = above.take_while(|(_, text)| !text.contains('\t'));
@@ -142,7 +141,7 @@ fn heading(lines: &[(u32, &str)], at: usize) -> Printed {
     Printed { raw: raw.to_string(), line }
 }
 
-/// A block of lines with tabs.
+/// Reads a block of lines with tabs.
 fn tabbed(lines: &[(u32, &str)], at: usize) -> Found {
     let cells = |at: usize| -> Option<Vec<&str>> {
         let line = lines.get(at)?.1;
@@ -154,7 +153,7 @@ fn tabbed(lines: &[(u32, &str)], at: usize) -> Found {
     let mut titles: Vec<Vec<&str>> = Vec::new();
     let mut here = at;
     while let Some(row) = cells(here).filter(|row| !has_figure(row) && titles.len() < 2) {
-        // The first of two lines spans: its titles go on over the blanks behind them.
+        // The first of two lines has spanners: each title extends over the blank cells after it.
         let is_spanner = row.iter().skip(1).any(|cell| cell.is_empty());
         titles.push(row);
         here += 1;
@@ -188,18 +187,18 @@ fn tabbed(lines: &[(u32, &str)], at: usize) -> Found {
         ));
         here += 1;
     }
-    // A single line with a tab is a line of prose.
+    // A single line with a tab is prose.
     (rows.len() > 1 || first.len() > 2).then_some(())?;
     let mut sheet = Sheet::new(section_of("", &names), heading(lines, at), names);
     rows.into_iter().for_each(|(line, cells)| sheet.push(line, cells));
     (!sheet.rows.is_empty()).then_some((sheet, here))
 }
 
-/// A table whose headings stand in a line with blanks between them.
+/// Reads a table whose headings are in one line with blanks between them.
 fn spaced(lines: &[(u32, &str)], at: usize) -> Found {
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let (line, text) = *lines.get(at)?;
-    // Looked for first, because most lines are prose.
+    // A cheap test first, because most lines are prose.
     HEADINGS.iter().any(|(_, names)| text.contains(names[1])).then_some(())?;
     let text = squeezed(text);
     let headed = |(key, names): &(&'static str, &'static [&'static str])| {
@@ -227,16 +226,16 @@ fn spaced(lines: &[(u32, &str)], at: usize) -> Found {
     (!sheet.rows.is_empty()).then_some((sheet, here))
 }
 
-/// The cells of a row behind its name.
+/// The cells of a row after its name.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     figures: usize,
-    /// The last column has words.
+    /// True if the last column has words.
     words_behind: bool,
 }
 
-/// Adds the rows of a line: names, figures, and words behind them where the table has some. False
-/// if the line has none.
+/// Adds the rows of a line: names, figures, and words after them if the table has such a column.
+/// False if the line has no row.
 fn push_rows(sheet: &mut Sheet, line: u32, text: &str, shape: Shape) -> bool {
     let Shape { figures, words_behind } = shape;
     let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
@@ -251,7 +250,7 @@ fn push_rows(sheet: &mut Sheet, line: u32, text: &str, shape: Shape) -> bool {
         let name = words[at..first].join(" ");
         let of = |raw: &str| Printed { raw: raw.to_string(), line };
         let mut cells = vec![of(&name)];
-        // Of CPU there are no waits, and blanks do not show which cells are blank.
+        // CPU has no waits, and single blanks do not show which cells are empty.
         if ["DB CPU", "CPU time"].contains(&name.as_str()) && run == 2 && figures == 4 {
             cells.extend([of(""), of(words[first]), of(""), of(words[first + 1])]);
         } else if run == figures && !name.is_empty() {
@@ -271,7 +270,7 @@ fn push_rows(sheet: &mut Sheet, line: u32, text: &str, shape: Shape) -> bool {
     pushed
 }
 
-/// Pairs of a name and a figure, each in a line of its own, behind a line `Statistic value`.
+/// Reads pairs of a name and a figure in separate lines, after a line `Statistic value`.
 fn paragraphs(lines: &[(u32, &str)], at: usize) -> Found {
     const UNITS: [&str; 5] = ["seconds", "bytes", "secs", "ms", "blocks"];
     let is_head = |line: &str| plain(line) == "statisticvalue";
@@ -289,7 +288,7 @@ fn paragraphs(lines: &[(u32, &str)], at: usize) -> Found {
     };
     let names = ["Statistic", "Value"].map(String::from).to_vec();
     let section = SECTIONS.iter().find(|section| section.key == "statement");
-    // The heading stands above both headings of columns.
+    // The table's heading is above the headings of both columns.
     let is_head_of_names = |above: &usize| plain(lines[*above].1) == "statisticdescription";
     let above = (at.saturating_sub(4)..at).find(is_head_of_names).unwrap_or(at);
     let mut sheet = Sheet::new(section, heading(lines, above), names);

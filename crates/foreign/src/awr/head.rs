@@ -1,8 +1,8 @@
-//! The head of a report: which database, which host, which interval.
+//! Reads the head of a report: database, host and interval.
 //!
-//! Elapsed and DB time stand among the snapshots. DB CPU is in the time model, or else the row
-//! `DB CPU` of the top events. Nothing is taken from the head that is not printed there: a host
-//! without CPUs in the head takes NUM_CPUS of the operating system's statistics.
+//! Elapsed and DB time are in the table of snapshots. DB CPU is in the time model, otherwise in the
+//! row `DB CPU` of the top events. If the head lacks the number of CPUs, it is NUM_CPUS of the
+//! operating system statistics.
 
 use super::{checks, derived};
 use crate::figure::{FigureUnit, read};
@@ -67,7 +67,7 @@ pub fn fill(report: &mut Report) {
     checks::repair(report);
 }
 
-/// A time such as `60.22 (mins)`.
+/// Parses a time such as `60.22 (mins)`.
 fn minutes(cell: &Cell) -> Cell {
     Cell { reading: read(&cell.raw, FigureUnit::MINUTES), ..cell.clone() }
 }
@@ -77,7 +77,7 @@ fn snapshots(report: &mut Report, run: &mut ImportedRun) {
     let mut facts = Vec::new();
     for row in &sheet.rows {
         let Some(cell) = sheet.cell(row, "time") else { continue };
-        // Statspack prints lengths further to the left.
+        // Statspack prints the length in another column.
         let own = sheet.cell(row, "snapshot").filter(|own| own.raw.contains('.')).unwrap_or(cell);
         let label = row.cells[0].raw.trim_end_matches(':').to_string();
         match label.as_str() {
@@ -92,7 +92,7 @@ fn snapshots(report: &mut Report, run: &mut ImportedRun) {
     facts.iter().for_each(|(label, cell)| report.fact(label, cell));
 }
 
-/// A global report has an interval an instance: its own is the longest, and its DB time the sum.
+/// Combines the instances of a global report: the longest interval, and the sum of DB times.
 fn global(report: &mut Report, run: &mut ImportedRun) {
     let Some(sheet) = report.sheet("included_instances") else { return };
     let Some(first) = sheet.rows.first() else { return };
@@ -106,7 +106,7 @@ fn global(report: &mut Report, run: &mut ImportedRun) {
     run.elapsed = longest.and_then(|row| sheet.cell(row, "elapsed")).cloned();
 }
 
-/// DB CPU, and CPUs where the head has none.
+/// Fills in DB CPU, and the number of CPUs if the head lacks it.
 fn cpu(report: &Report, run: &mut ImportedRun) {
     let of = |section, key, name: &str, figure| {
         let sheet: &Sheet = report.sheet(section)?;
@@ -118,12 +118,12 @@ fn cpu(report: &Report, run: &mut ImportedRun) {
     if run.cpus.is_none() {
         run.cpus = value(of("os_statistics", "name", "NUM_CPUS", "value").as_ref()).map(|cpus| cpus as u32);
     }
-    // Of DB time the time model has seconds with a decimal, and the head minutes with two.
+    // The time model is more exact: seconds with a decimal, against minutes with two in the head.
     let of_model = of("time_model", "name", "DB time", "time");
     run.db_time = of_model.filter(|cell| value(Some(cell)).is_some()).or_else(|| run.db_time.take());
 }
 
-/// Of two periods the record is that of the first.
+/// Fills in the first of two periods, which becomes the record.
 fn compared(report: &mut Report) {
     let mut facts = Vec::new();
     let mut run = std::mem::take(&mut report.run);

@@ -1,10 +1,10 @@
 //! AWR and Statspack reports, as text and as HTML, single, global and of two periods.
 //!
-//! Recognised by the first line or the title. `sections` is the table of data; `head` takes the
-//! facts of the run out of the first tables; `text` and `page` make sheets of a text and of a page.
+//! A report is recognised by its first line or its title. `sections` describes the sections as
+//! data; `head` reads the facts of the run from the first tables; `text` and `page` make sheets.
 //!
-//! Releases that no sample was at hand of (10.2, 21c, 23ai, a page of two periods) are read by the
-//! headings of their sections and are untried.
+//! Limits: releases 10.2, 21c and 23ai and HTML of two periods are untested, because no sample was
+//! available.
 
 mod checks;
 mod derived;
@@ -18,7 +18,7 @@ mod text;
 
 use crate::reader::{Begins, Reader};
 
-/// The readers of the family.
+/// The readers of this family of reports.
 pub const READERS: [Reader; 6] = [
     Reader {
         kind: "AWR compare periods report",

@@ -1,4 +1,4 @@
-//! Reports as HTML.
+//! Reads reports in HTML.
 
 use super::{head, sections::section_of};
 use crate::html;
@@ -6,12 +6,11 @@ use crate::report::Report;
 use crate::sheet::{Printed, Remark, Sheet};
 use crate::source::SourcePart;
 
-/// Reads a report of HTML.
 pub fn read(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
     for table in html::tables(part) {
         let summary = table.summary.split(". ").next().unwrap_or("").to_string();
-        // A text right above the table says more than the heading of all that follows.
+        // The text right above a table is more specific than the heading of the section.
         let titles = [&table.before, &table.heading.raw, &summary].map(String::as_str);
         let shown = titles.iter().find(|title| !title.is_empty()).copied().unwrap_or("").to_string();
         let heading = Printed { raw: shown, line: table.line };
@@ -37,8 +36,8 @@ pub fn read(part: &SourcePart<'_>) -> Report {
 /// A row with its line.
 type Line = (u32, Vec<Printed>);
 
-/// Tables without headings have pairs of a name and a value in a row, and the cache sizes have
-/// such a pair behind their columns: each pair becomes a row.
+/// Splits rows into pairs of a name and a value. Tables without headings have such pairs, and the
+/// cache sizes have one after their columns.
 fn paired(names: Vec<String>, rows: Vec<Line>) -> (Vec<String>, Vec<Line>) {
     let headed = names.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
     if headed == 0 && names.len().is_multiple_of(2) {

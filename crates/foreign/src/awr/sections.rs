@@ -1,11 +1,11 @@
-//! The sections of AWR and Statspack reports as data.
+//! Describes the sections of AWR and Statspack reports as data.
 //!
-//! A row has the headings of all versions, 10.2 to 23ai, as text and as HTML, single, global and
-//! compare periods. A column that is not listed is read with the unit that its heading says, and
-//! has no key. A heading that is the start of another one stands behind it.
+//! A row has the headings of all versions, 10.2 to 23ai, in text and HTML, single, global and
+//! compare periods. A column that is not listed has the unit of its heading and no key. A heading
+//! that is a prefix of another one comes after it.
 //!
-//! Units: waits of a histogram are in a column of five letters, in which 616.4K prints as 616.4.
-//! The M of `Data per sec` falls off in a column of seven, so that its figures are MB/s without it.
+//! Narrow columns cut off suffixes. Waits of a histogram have five letters, so 616.4K prints as
+//! 616.4. `Data per sec` has seven letters and loses its M, so its figures are in MB/s.
 
 use crate::figure::FigureUnit;
 use crate::sheet::{Known, Section};
@@ -18,7 +18,7 @@ const fn words(key: &'static str, headings: &'static [&'static str]) -> Known {
     known(key, FigureUnit::TEXT, headings)
 }
 
-/// A section whose tables people paste without its heading.
+/// Returns a section whose tables are often pasted without the heading.
 const fn pasted(
     key: &'static str,
     headings: &'static [&'static str],
@@ -106,8 +106,7 @@ const CLASSES: &[Known] = &[
     known("sessions", FigureUnit::NUMBER, &["Avg Active Sessions"]),
 ];
 
-/// Columns of both tables of I/O statistics; requests and data stand twice, for reads and for
-/// writes.
+/// Columns of both tables of I/O statistics. Requests and data occur twice: for reads and writes.
 const IOSTAT: &[Known] = &[
     words("name", &["Function Name", "Filetype Name", "Function/File Name", "Function", "Filetype", ""]),
     known("read_bytes", FigureUnit::MB, &["Reads: Data", "Data Volume Read"]),
@@ -159,7 +158,7 @@ const ACTIVITY: &[Known] = &[
 
 const PAIRS: &[Known] = &[words("name", &["Name"]), known("value", FigureUnit::NUMBER, &["Value"])];
 
-/// The sections, each behind those whose heading begins with its own.
+/// The sections. A section comes after those whose heading begins with its own.
 pub static SECTIONS: &[Section] = &[
     Section {
         key: "database",
@@ -558,7 +557,7 @@ const PARAMETERS: &[Known] = &[
     words("end", &["End value (if different)"]),
 ];
 
-/// Returns the section of a table by its heading, or by its first columns where it has none.
+/// Returns the section of a table by its heading, or without one by its first columns.
 #[must_use]
 pub fn section_of(heading: &str, names: &[String]) -> Option<&'static Section> {
     match heading {

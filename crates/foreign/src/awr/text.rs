@@ -1,4 +1,4 @@
-//! Reports as text.
+//! Reads reports in text.
 
 use super::{head, sections::section_of};
 use crate::report::Report;
@@ -6,10 +6,9 @@ use crate::ruled::{self, Ruled};
 use crate::sheet::Sheet;
 use crate::source::SourcePart;
 
-/// Reads a report of text.
 pub fn read(part: &SourcePart<'_>) -> Report {
     let mut lines: Vec<(u32, &str)> = part.lines().collect();
-    // A report within another text is indented as a whole.
+    // A report quoted in another text is indented as a whole.
     let indent = lines.first().map_or(0, |(_, first)| first.len() - first.trim_start_matches(' ').len());
     for (_, line) in &mut lines {
         *line = &line[line.bytes().take_while(|byte| *byte == b' ').count().min(indent)..];
@@ -21,9 +20,9 @@ pub fn read(part: &SourcePart<'_>) -> Report {
     report
 }
 
-/// A table as a sheet.
+/// Returns a table as a sheet.
 pub fn sheet(table: Ruled) -> Sheet {
-    // The tables of the head have no heading. Statspack has their first column there.
+    // The tables of the head have no heading; in Statspack their first column looks like one.
     let is_of_head = ["Database", "Host", "Snapshot"].contains(&table.heading.raw.as_str())
         || table.heading.raw.starts_with("WORKLOAD REPOSITORY");
     let heading = if is_of_head { "" } else { table.heading.raw.as_str() };

@@ -343,7 +343,7 @@ fn bounds(of: &str, sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>
         checks.push(BUSY.at_most(of, sides, &[&busy]));
     }
     for [size, time] in [["read_size", "read_time"], ["write_size", "write_time"]] {
-        let (Some(size), Some(time)) = (figure(size), figure(time)) else { continue };
+        let (Some(size), Some(time)) = (figure(size), sheet.figure(row, time)) else { continue };
         let least = size.range.low / time.range.high;
         let found = ValueRange { low: least, high: f64::INFINITY };
         let expected = ValueRange { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };

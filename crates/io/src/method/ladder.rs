@@ -44,7 +44,7 @@ impl Rung {
 
 #[derive(Debug)]
 pub(super) struct Ladder {
-    // What is asked for.
+    // Request
     queue_depth: usize,
     quotas: Quotas,
     /// The best that was available at the start.

@@ -196,7 +196,7 @@ impl Method {
     }
 
     /// Returns the counts of channels that got less than the best, with the reason. `None` where
-    /// all got it, or where the method was asked for by name.
+    /// all got it, or where the method was requested by name.
     #[must_use]
     pub fn replaced(&self) -> Option<String> {
         if let MethodBackend::Ladder(ladder) = &self.backend { ladder.said() } else { None }
@@ -232,7 +232,7 @@ impl Method {
     /// limit), requests work unregistered, which the statistics show.
     ///
     /// # Errors
-    /// When the kernel refuses a ring that was asked for by name, with the limit that was hit.
+    /// When the kernel refuses a ring that was requested by name, with the limit that was hit.
     pub fn channel(&self, arenas: &[&Arena]) -> Result<Channel, IoError> {
         self.channel_to(&[], arenas)
     }

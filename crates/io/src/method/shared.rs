@@ -15,7 +15,7 @@
 //!
 //! ```text
 //! ready   -> has the thread -> waits for its request -> ready, when that is complete
-//!                           -> lets others run       -> ready, behind all that are ready
+//!                           -> lets others run       -> ready, after all that are ready
 //!                           -> gives way             -> ready, when all that were ready have run
 //!                           -> sleeps                -> ready, when its moment has come
 //!                           -> ended

@@ -51,6 +51,10 @@ pub(super) fn normal() -> Calibration {
         matrix_write_percent: 0,
         matrix_large_pattern: Pattern::Random,
         max_latency_ns: 10_000_000,
+        volume: None,
+        sustained: None,
+        max_rate: None,
+        link_bytes_per_second: None,
         file_bytes: 16 << 30,
         task_time_ns: 1_000_000_000,
         elapsed_ns: 569_000_000_000,
@@ -150,7 +154,7 @@ fn ladder() -> Vec<Rung> {
 }
 
 fn read(pattern: Pattern, request_bytes: u64, outstanding: usize) -> Load {
-    Load { pattern, request_bytes, write_percent: 0, outstanding, zone_bytes: None }
+    Load { pattern, request_bytes, write_percent: 0, outstanding, zone_bytes: None, path: None }
 }
 
 fn point(loads: Vec<Load>, threads: usize) -> Point {
@@ -232,6 +236,30 @@ fn tasks() -> Vec<TaskResult> {
     let reason = "every byte read came from a device";
     tasks.push(result(Task::Point(sync), &[60_000.0], 530.0, AnswerSource::Device, reason));
     tasks.extend(durable());
+    tasks
+}
+
+/// Four loads on two disks: alone, at once, and as stripes. The second disk is the slower one.
+pub(super) fn on_two_paths() -> Vec<TaskResult> {
+    let mut tasks = Vec::new();
+    let loads = [
+        (Pattern::Random, 8192, 32, 0, 75_000.0),
+        (Pattern::Random, 8192, 32, 100, 60_000.0),
+        (Pattern::Sequential, Bytes::M, 8, 0, 1_200.0),
+        (Pattern::Sequential, Bytes::M, 8, 100, 900.0),
+    ];
+    for (pattern, bytes, outstanding, write_percent, rate) in loads {
+        let load = Load { write_percent, ..read(pattern, bytes, outstanding) };
+        let on = |path| Load { path: Some(path), ..load };
+        let mut add = |loads: Vec<Load>, threads, rates: &[f64]| {
+            let task = Task::Point(point(loads, threads));
+            tasks.push(result(task, rates, 400.0, AnswerSource::Device, "every byte came from a device"));
+        };
+        add(vec![on(0)], 1, &[rate]);
+        add(vec![on(1)], 1, &[rate * 0.8]);
+        add(vec![on(0), on(1)], 2, &[rate * 0.7, rate * 0.6]);
+        add(vec![Load { outstanding: 2 * outstanding, ..load }], 2, &[rate * 1.25]);
+    }
     tasks
 }
 

@@ -2,7 +2,7 @@
 
 use super::{READING, interval, median, number, range};
 use plumb_calibrate::{Calibration, FigureKind, MainFigure};
-use plumb_report::format::{Count, Figure};
+use plumb_report::format::{Count, Figure, Share};
 use plumb_report::table::{Column, Table};
 use plumb_report::{Headline, Section, cells};
 
@@ -27,23 +27,28 @@ pub(super) fn headline(calibration: &Calibration) -> Vec<Headline> {
 }
 
 pub(super) fn figures(calibration: &Calibration) -> Section {
-    let mut table = Table::new(vec![
+    let mut columns = vec![
         Column::text("Figure"),
         Column::number("Median"),
         Column::text("Unit"),
         Column::text("Interval"),
         Column::number("Repeats"),
-        Column::text("Found at"),
-    ]);
-    for MainFigure { kind, estimate, at } in &calibration.figures {
-        table.row(cells![
-            kind.name(),
-            median(estimate),
-            kind.unit(),
-            interval(estimate),
-            Count(estimate.repeats as u64).figure(),
-            at
-        ]);
+    ];
+    let link = calibration.link_bytes_per_second.is_some();
+    if link {
+        columns.push(Column::number("% of\nthe link"));
+    }
+    columns.push(Column::text("Found at"));
+    let mut table = Table::new(columns);
+    for figure in &calibration.figures {
+        let MainFigure { kind, estimate, at } = figure;
+        let repeats = Count(estimate.repeats as u64).figure();
+        let mut row = cells![kind.name(), median(estimate), kind.unit(), interval(estimate), repeats];
+        if link {
+            row.push(calibration.link_share(figure).map(Share).figure().into());
+        }
+        row.push(at.into());
+        table.row(row);
     }
     Section::front("figures", "Main Figures").note(READING).table(table)
 }

@@ -1,17 +1,20 @@
 //! The report of a calibration: the limits of a storage device.
 //!
 //! A [`Calibration`] has the data, and every section reads it directly; machine and device are in
-//! the [`Provenance`]. The order: state, main figures, then their sources (curves, large requests,
-//! the matrix, durable writes, methods, read cost). Last come the doubts: unsettled figures, the
-//! answer of each point, the environment.
+//! the [`Provenance`]. The order: state, main figures in words, as a table and with what follows,
+//! then their sources (several paths, a sustained load, curves, large requests, the matrix, durable
+//! writes, methods, read cost). Last come the doubts: unsettled figures, the answer of each point,
+//! the environment.
 //!
 //! Rejected: a copy of the record in terms of the report, which was as long as both.
 //!
 //! Limits: nothing is measured or estimated here. The page carries the record without its repeats.
 
+mod asynchronous;
 mod circumstances;
 mod comparison;
 mod curves;
+mod derived;
 mod doubt;
 mod durable_writes;
 mod main_figures;
@@ -20,7 +23,9 @@ mod read_times;
 mod small_and_large;
 mod state;
 mod summary;
+mod sustained;
 mod transfers;
+mod volume;
 
 pub use comparison::against;
 
@@ -58,12 +63,17 @@ pub fn document(calibration: &Calibration, provenance: &Provenance) -> Document 
 
 /// Returns all sections; parts that were not measured have none.
 fn sections(calibration: &Calibration, provenance: &Provenance) -> Vec<Section> {
-    let mut sections = vec![main_figures::figures(calibration)];
+    let mut sections: Vec<Section> = derived::in_words(calibration).into_iter().collect();
+    sections.push(main_figures::figures(calibration));
+    sections.extend(derived::section(calibration));
+    sections.extend(volume::section(calibration));
+    sections.extend(sustained::section(calibration));
     sections.extend(curves::curves(calibration));
     sections.extend(transfers::transfers(calibration));
     sections.extend(small_and_large::matrix(calibration));
     sections.extend(durable_writes::durable(calibration));
     sections.extend(methods::ladders(calibration));
+    sections.extend(asynchronous::section(calibration));
     sections.extend(read_times::read_cost(calibration));
     sections.push(doubt::unsettled(calibration));
     sections.extend(doubt::refused(calibration));

@@ -12,7 +12,7 @@ pub(super) const WIDTH: usize = 100;
 /// Largest number of warnings shown; the record has all.
 const WARNINGS_MAX: usize = 4;
 
-/// A mark and a text that wraps behind it; a composed line has no mark.
+/// A mark and a text that wraps after it; a composed line has no mark.
 type Line = (String, String);
 
 fn set(line: impl Into<String>) -> Line {
@@ -32,6 +32,11 @@ pub(super) fn summary(calibration: &Calibration) -> Summary {
     for (size, rungs) in [small, large] {
         lines.extend(ladder(&super::methods::requests(calibration, size), size, rungs).into_iter().map(set));
     }
+    let words = super::derived::words(calibration);
+    if !words.is_empty() {
+        lines.push(set(""));
+    }
+    lines.extend(words.into_iter().map(|(question, answer)| (format!("{question:<9} "), answer)));
     if let Some(plausibility) = &calibration.plausibility {
         lines.push(set(""));
         // Only the first two parts: the write cache and its flushes. The report has the doubts.

@@ -1,9 +1,9 @@
 //! Snapshots of reports of fixed calibrations, and properties that no snapshot shows.
 
-use super::fixture::{least, normal, provenance};
+use super::fixture::{self, least, normal, provenance};
 use super::{Provenance, against, document, sections};
 use crate::browser;
-use plumb_calibrate::{Calibration, Warning};
+use plumb_calibrate::{Calibration, Sustained, VolumeLayout, VolumePath, VolumeRecord, Warning, Window};
 use plumb_report::{html, summary, text};
 
 #[test]
@@ -30,7 +30,8 @@ fn what_was_not_measured_has_no_section() {
     let ids = |calibration: &Calibration| {
         sections(calibration, &provenance()).iter().map(|section| section.id).collect::<Vec<&str>>()
     };
-    assert_eq!(ids(&least()), ["figures", "unsettled", "environment", "points"]);
+    let always = ["words", "figures", "derived", "asynchronous", "unsettled", "environment", "points"];
+    assert_eq!(ids(&least()), always);
     let mut calibration = normal();
     assert!(ids(&calibration).contains(&"matrix"));
     calibration.tasks.retain(|result| result.point().is_none_or(|point| point.loads.len() < 2));
@@ -114,4 +115,50 @@ fn a_browser_shows_a_calibration_and_no_script_fails() {
     assert_eq!(dom.matches("<svg").count(), 6, "two curves, three groups of bars, the read cost");
     assert!(dom.contains("</footer>"), "the page ends before its end");
     assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);
+}
+
+/// A calibration of two disks as stripes, behind a link, with a load of minutes at the end.
+fn several() -> Calibration {
+    let mut calibration = normal();
+    let path = |number: usize| VolumePath {
+        path: format!("/u0{number}/oradata"),
+        disk: format!("vd{}", if number == 1 { "a" } else { "b" }),
+        bytes: 8 << 30,
+    };
+    calibration.volume = Some(VolumeRecord {
+        layout: VolumeLayout::Raid0,
+        stripe_bytes: 1 << 20,
+        paths: vec![path(1), path(2)],
+    });
+    calibration.link_bytes_per_second = Some(1_200_000_000);
+    calibration.max_rate = Some(200_000);
+    calibration.tasks.extend(fixture::on_two_paths());
+    let point = calibration.tasks[0].point().expect("a point").clone();
+    let window = |second: u64| Window {
+        begin_ns: second * 1_000_000_000,
+        iops: if second < 180 { 3_000.0 } else { 600.0 } + (second * 7 % 11) as f64,
+        p99_micros: if second < 180 { 12_000.0 } else { 90_000.0 },
+    };
+    let windows = (0..300).map(window).collect();
+    calibration.sustained = Some(Sustained { point, window_ns: 1_000_000_000, windows, seed: 1 });
+    calibration
+}
+
+#[test]
+fn paths_sustained_loads_and_links_have_sections() {
+    let calibration = several();
+    for section in sections(&calibration, &provenance()) {
+        if ["words", "figures", "paths", "sustained"].contains(&section.id) {
+            insta::assert_snapshot!(format!("several_{}", section.id), html::render_section(&section));
+        }
+    }
+    let page = document(&calibration, &provenance());
+    insta::assert_snapshot!("several_reasons", page.reasons.join("\n"));
+    assert_eq!(calibration.impossible().len(), 2, "both sequential reads are above 1,144 MB/s");
+    let text = text::render(&page);
+    let paths = text.split("Several Paths").nth(1).expect("a section");
+    insta::assert_snapshot!(
+        "several_paths_as_text",
+        paths.split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
+    );
 }

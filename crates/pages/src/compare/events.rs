@@ -2,12 +2,13 @@
 
 use super::{test_cells, test_columns};
 use crate::run::{TopEvent, top_events};
+use plumb_record::figures::{DB_TIME, FigureGroup};
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Average, Count, Percent, Reading, Seconds, SparsePercent};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_micros};
 use plumb_report::table::{Cell, Column, Table};
 use plumb_report::{Drawing, Section, cells};
-use plumb_study::compare::{Comparison, Group, Period, names};
+use plumb_study::compare::{Comparison, Period, names};
 use plumb_units::total_of;
 
 /// Number of events with overlaid histograms.
@@ -62,7 +63,7 @@ fn top_cells(mark: &str, event: &TopEvent<'_>, db_time_ns: u64) -> Vec<Cell> {
 }
 
 /// Shows all non-idle events of the foreground or background, by the longer of both times.
-pub(super) fn events(comparison: &Comparison, group: Group) -> Section {
+pub(super) fn events(comparison: &Comparison, group: FigureGroup) -> Section {
     let mut columns = vec![Column::wrapped("Event", 28)];
     columns.extend(
         ["Waits\n1st", "Waits\n2nd", "Time (s)\n1st", "Time (s)\n2nd", "Avg Time\n1st", "Avg Time\n2nd"]
@@ -80,7 +81,7 @@ pub(super) fn events(comparison: &Comparison, group: Group) -> Section {
         table.row(cells);
     }
     let (id, title) = match group {
-        Group::Background => ("background-events", "Background Wait Events"),
+        FigureGroup::Background => ("background-events", "Background Wait Events"),
         _ => ("events", "Foreground Wait Events"),
     };
     Section::detail(id, title)
@@ -92,7 +93,7 @@ pub(super) fn events(comparison: &Comparison, group: Group) -> Section {
 type Waited = (f64, f64);
 
 /// Returns events with their times on both sides, by the longer of both.
-fn by_time(comparison: &Comparison, group: Group) -> Vec<(String, [Waited; 2])> {
+fn by_time(comparison: &Comparison, group: FigureGroup) -> Vec<(String, [Waited; 2])> {
     let names = names(group, &comparison.first.runs, &comparison.second.runs).into_iter();
     let mut rows: Vec<_> = names
         .map(|name| {
@@ -105,11 +106,14 @@ fn by_time(comparison: &Comparison, group: Group) -> Vec<(String, [Waited; 2])> 
     rows
 }
 
-fn waits(period: &Period, group: Group, name: &str) -> Waited {
+fn waits(period: &Period, group: FigureGroup, name: &str) -> Waited {
     let of = |of: fn(&WaitEvent) -> u64| {
         period.median(|run| {
-            let events =
-                if group == Group::Background { &run.background_events } else { &run.foreground_events };
+            let events = if group == FigureGroup::Background {
+                &run.background_events
+            } else {
+                &run.foreground_events
+            };
             events.iter().find(|event| event.event == name).map_or(0, of) as f64
         })
     };
@@ -118,19 +122,19 @@ fn waits(period: &Period, group: Group, name: &str) -> Waited {
 
 /// Overlays both sides' histograms of the longest events: rows in the table, curves on a page.
 pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
-    let rows = [Group::Event, Group::Background].map(|group| (group, by_time(comparison, group)));
-    let mut longest: Vec<(Group, String, f64)> = Vec::new();
+    let rows = [FigureGroup::Event, FigureGroup::Background].map(|group| (group, by_time(comparison, group)));
+    let mut longest: Vec<(FigureGroup, String, f64)> = Vec::new();
     for (group, events) in rows {
         longest.extend(events.into_iter().map(|(name, sides)| (group, name, sides[0].1.max(sides[1].1))));
     }
     longest.sort_by(|left, right| right.2.total_cmp(&left.2));
     longest.truncate(HISTOGRAMS);
     // Both kinds of sessions may wait for one event.
-    let titled = |group: &Group, name: &str| match group {
-        Group::Background => format!("{name} (background)"),
+    let titled = |group: &FigureGroup, name: &str| match group {
+        FigureGroup::Background => format!("{name} (background)"),
         _ => name.to_string(),
     };
-    let shape = |(group, name, _): &(Group, String, f64)| {
+    let shape = |(group, name, _): &(FigureGroup, String, f64)| {
         (titled(group, name), comparison.sides().map(|period| counts(period, *group, name)))
     };
     let shapes: Vec<_> = longest.iter().map(shape).collect();
@@ -151,7 +155,7 @@ pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
             }));
             table.row(cells);
         }
-        drawings.push(Drawing::Plot(overlaid(name, sides, (first, last))));
+        drawings.push(Drawing::Plot(overlaid(name, sides, first, last)));
     }
     Some(
         Section::detail("histograms", "Wait Event Histograms Over Each Other")
@@ -163,10 +167,11 @@ pub(super) fn histograms(comparison: &Comparison) -> Option<Section> {
 }
 
 /// Counts the waits of an event by length, over all runs of a set.
-fn counts(period: &Period, group: Group, name: &str) -> [u64; ENTRIES] {
+fn counts(period: &Period, group: FigureGroup, name: &str) -> [u64; ENTRIES] {
     let mut counts = [0; ENTRIES];
     for run in &period.runs {
-        let events = if group == Group::Background { &run.background_events } else { &run.foreground_events };
+        let events =
+            if group == FigureGroup::Background { &run.background_events } else { &run.foreground_events };
         let own = events.iter().filter(|event| event.event == name).flat_map(|event| &event.histogram);
         for (entry, waits) in own.enumerate() {
             counts[entry.min(ENTRIES - 1)] += waits;
@@ -175,7 +180,7 @@ fn counts(period: &Period, group: Group, name: &str) -> [u64; ENTRIES] {
     counts
 }
 
-fn overlaid(name: &str, sides: &[[u64; ENTRIES]; 2], (first, last): (usize, usize)) -> Plot {
+fn overlaid(name: &str, sides: &[[u64; ENTRIES]; 2], first: usize, last: usize) -> Plot {
     let share = |side: &[u64; ENTRIES], entry: usize| {
         100.0 * side[entry] as f64 / side.iter().sum::<u64>().max(1) as f64
     };
@@ -218,12 +223,12 @@ pub(super) fn classes(comparison: &Comparison) -> Section {
     columns.extend(["Time (s)\n1st", "Time (s)\n2nd", "%DB time\n1st", "%DB time\n2nd"].map(Column::number));
     columns.extend(test_columns());
     let mut table = Table::new(columns);
-    let db_time = comparison.sides().map(|period| period.median(|run| run.header.db_time() as f64 / 1e9));
+    let db_time = comparison.sides().map(|period| period.figure(FigureGroup::Time, DB_TIME));
     let mut rows: Vec<(String, [f64; 2])> =
-        names(Group::Class, &comparison.first.runs, &comparison.second.runs)
+        names(FigureGroup::Class, &comparison.first.runs, &comparison.second.runs)
             .into_iter()
             .map(|name| {
-                let sides = comparison.sides().map(|period| period.figure(Group::Class, &name));
+                let sides = comparison.sides().map(|period| period.figure(FigureGroup::Class, &name));
                 (name, sides)
             })
             .collect();
@@ -232,7 +237,7 @@ pub(super) fn classes(comparison: &Comparison) -> Section {
         let share = |side: usize| Percent { part: sides[side], whole: db_time[side] };
         let mut cells = cells![&name, Reading(sides[0]), Reading(sides[1])];
         cells.extend([0, 1].map(|side| Cell::of(share(side)).with_share(share(side).share())));
-        cells.extend(test_cells(comparison.difference(Group::Class, &name)));
+        cells.extend(test_cells(comparison.difference(FigureGroup::Class, &name)));
         table.row(cells);
     }
     Section::detail("wait-classes", "Foreground Wait Classes")

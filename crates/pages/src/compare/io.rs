@@ -2,14 +2,15 @@
 
 use super::{figures, test_cells, test_columns};
 use plumb_record::IoTally;
+use plumb_record::figures::{FigureGroup, tallies};
 use plumb_report::Section;
 use plumb_report::cells;
 use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
 use plumb_report::table::{Cell, Column, Table};
-use plumb_study::compare::{Comparison, Group, names, tallies};
+use plumb_study::compare::{Comparison, names};
 
 /// Shows the requests of a table's rows on both sides, with the test of their mean time.
-fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
+fn requests(comparison: &Comparison, group: FigureGroup, title: &str) -> Table {
     let mut columns = vec![Column::wrapped(title, 26)];
     columns.extend(
         [
@@ -71,29 +72,29 @@ fn requests(comparison: &Comparison, group: Group, title: &str) -> Table {
 const OF_TIME: &str = "Avg Time ends with a request's completion, with io_uring when that was seen; %Diff, interval and p are those of it";
 
 pub(super) fn functions(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::Io, "Function");
+    let table = requests(comparison, FigureGroup::Io, "Function");
     Section::detail("io", "IOStat by Function").note(OF_TIME).table(table)
 }
 
 /// Shows requests by type of file, those of up to 128K and larger ones apart.
 pub(super) fn file_types(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::FileType, "File Type");
+    let table = requests(comparison, FigureGroup::FileType, "File Type");
     Section::detail("io-file-types", "IOStat by Filetype").note(OF_TIME).table(table)
 }
 
 pub(super) fn streams(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::Stream, "Stream");
+    let table = requests(comparison, FigureGroup::Stream, "Stream");
     Section::detail("io-streams", "I/O by Stream").note(OF_TIME).table(table)
 }
 
 /// Shows requests by tablespace, reads of one block and of several apart.
 pub(super) fn tablespaces(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::Tablespace, "Tablespace");
+    let table = requests(comparison, FigureGroup::Tablespace, "Tablespace");
     Section::detail("io-tablespaces", "Tablespace IO Stats").note(OF_TIME).table(table)
 }
 
 pub(super) fn files(comparison: &Comparison) -> Section {
-    let table = requests(comparison, Group::File, "Tablespace, File");
+    let table = requests(comparison, FigureGroup::File, "Tablespace, File");
     Section::detail("io-files", "File IO Stats")
         .note("files of the same name are taken for each other, whatever directory they lie in")
         .note(OF_TIME)
@@ -103,7 +104,7 @@ pub(super) fn files(comparison: &Comparison) -> Section {
 /// Shows the work of the devices, counted by the kernel for all processes.
 pub(super) fn devices(comparison: &Comparison) -> Section {
     let table =
-        figures(comparison, Group::Device, ["Device", "1st", "2nd"], |value| Cell::of(Reading(value)));
+        figures(comparison, FigureGroup::Device, ["Device", "1st", "2nd"], |value| Cell::of(Reading(value)));
     let named = |period: &plumb_study::compare::Period| {
         let devices = period.typical().map(|run| run.io_devices.as_slice()).unwrap_or_default();
         devices.iter().map(|device| device.device.clone()).collect::<Vec<_>>().join(", ")

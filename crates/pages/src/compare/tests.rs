@@ -5,10 +5,11 @@ use crate::browser;
 use crate::run::fixture::large_sort;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
+use plumb_record::figures::FigureGroup;
 use plumb_record::{Circumstance, Fact, Held, IoTally, ParameterRow, Record, StatisticRow, WaitEvent};
 use plumb_report::{html, text};
 use plumb_study::compare::{
-    COMPARE_SCHEMA_VERSION, Comparison, Difference, Group, Judged, Outcome, Pairing, Period, samples,
+    COMPARE_SCHEMA_VERSION, Comparison, Difference, Judged, Outcome, Pairing, Period, samples,
 };
 use plumb_study::vocabulary::Measure;
 
@@ -23,7 +24,7 @@ fn changed() -> Record {
     run.settings[5].value = "128M".to_string();
     run.foreground_events.retain(|event| event.event != "free buffer waits");
     run.foreground_events[1].time_ns /= 2;
-    run.io_functions[2].reads.time_ns = run.io_functions[2].reads.time_ns.map(|time_ns| time_ns / 2);
+    run.io_functions[0].reads.time_ns = run.io_functions[0].reads.time_ns.map(|time_ns| time_ns / 2);
     run
 }
 
@@ -172,7 +173,7 @@ fn a_difference_that_may_be_noise_is_blank() {
 fn a_difference_from_nearly_nothing_is_blank() {
     let of = |ratio: f64, outcome| {
         let difference = Difference {
-            group: Group::Time,
+            group: FigureGroup::Time,
             name: "Background CPU".to_string(),
             ratio: Some(ratio),
             low: None,
@@ -243,9 +244,9 @@ fn every_figure_of_either_side_is_a_sample() {
             .map(|sample| sample.name.as_str())
             .collect::<Vec<_>>()
     };
-    assert_eq!(names(Group::Time), ["Elapsed", "DB Time", "DB CPU", "Background CPU"]);
-    assert!(names(Group::Event).contains(&"free buffer waits"), "an event of one side only");
-    assert!(!names(Group::Event).contains(&"PX Deq: Execute Reply"), "an idle event");
+    assert_eq!(names(FigureGroup::Time), ["Elapsed", "DB Time", "DB CPU", "Background CPU"]);
+    assert!(names(FigureGroup::Event).contains(&"free buffer waits"), "an event of one side only");
+    assert!(!names(FigureGroup::Event).contains(&"PX Deq: Execute Reply"), "an idle event");
     let free = samples.iter().find(|sample| sample.name == "free buffer waits").unwrap();
     assert_eq!((free.first.as_slice(), free.second.as_slice()), (&[0.47][..], &[0.0][..]));
 }

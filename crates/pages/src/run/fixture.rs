@@ -22,6 +22,7 @@ pub(crate) fn large_sort() -> Record {
         measures: Vec::new(),
         command: None,
         imported: None,
+        scan: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
         period: None,
@@ -47,6 +48,8 @@ pub(crate) fn large_sort() -> Record {
         process: None,
         foreground_events: foreground_events(),
         background_events: background_events(),
+        sampling: None,
+        readings: Vec::new(),
         sessions,
         session: None,
         statistics: statistics(),
@@ -480,11 +483,11 @@ fn tablespaces() -> Vec<TablespaceShape> {
     vec![shape("USERS", 8192, 1, 1_200), shape("TEMP", 8192, 2, 400), shape("USERS_2K", 2048, 1, 64)]
 }
 
-fn buffer_pools() -> Vec<BufferPool> {
+fn buffer_pools() -> Vec<PoolStats> {
     let cached =
-        |tablespace: &str, blocks, dirty| CachedBlocks { tablespace: tablespace.to_string(), blocks, dirty };
+        |tablespace: &str, blocks, dirty| PoolBlocks { tablespace: tablespace.to_string(), blocks, dirty };
     vec![
-        BufferPool {
+        PoolStats {
             block_bytes: 8192,
             buffers: 8_192,
             gets: 41_200,
@@ -496,14 +499,14 @@ fn buffer_pools() -> Vec<BufferPool> {
             buffer_busy_waits: 17,
             census: vec![cached("USERS", 2_210, 0), cached("TEMP", 5_100, 812)],
         },
-        BufferPool {
+        PoolStats {
             block_bytes: 2048,
             buffers: 512,
             gets: 900,
             hits: 450,
             reads: 450,
             census: vec![cached("USERS_2K", 450, 0)],
-            ..BufferPool::default()
+            ..PoolStats::default()
         },
     ]
 }

@@ -1,25 +1,28 @@
 //! First lines: the run's state, its provenance, and the headline figures.
 
+use super::work;
 use plumb_record::Record;
+use plumb_record::figures::{ACTIVE_SESSIONS, FigureGroup, figure};
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section, cells};
 
-/// Returns the headline figures: elapsed and DB time, then their bounds.
+/// Returns the headline figures: elapsed time, what the workload is for, then DB time and memory.
 pub(crate) fn headline(record: &Record) -> Vec<Headline> {
     let header = &record.header;
-    let sessions = Percent::of(header.db_time(), header.elapsed_ns);
-    let mut figures = vec![
-        Headline {
-            name: "Elapsed".to_string(),
-            value: format!("{} s", Seconds(header.elapsed_ns).figure()),
-            aside: format!("on {}", header.host.processors()),
-        },
+    let sessions = figure(record, FigureGroup::Ratio, ACTIVE_SESSIONS);
+    let mut figures = vec![Headline {
+        name: "Elapsed".to_string(),
+        value: format!("{} s", Seconds(header.elapsed_ns).figure()),
+        aside: format!("on {}", header.host.processors()),
+    }];
+    figures.extend(work::figures(record));
+    figures.extend([
         Headline {
             name: "DB Time".to_string(),
             value: format!("{} s", Seconds(header.db_time()).figure()),
-            aside: sessions.share().map_or_else(String::new, |share| {
-                format!("{} average active sessions", Decimal(share).figure())
+            aside: sessions.map_or_else(String::new, |sessions| {
+                format!("{} average active sessions", Decimal(sessions).figure())
             }),
         },
         Headline {
@@ -30,7 +33,7 @@ pub(crate) fn headline(record: &Record) -> Vec<Headline> {
                 share => format!("{share}% of DB time"),
             },
         },
-    ];
+    ]);
     if let Some(peak) = record.memory.peak_rss_bytes {
         let [declared, budget] = [record.memory.declared_bytes(), record.memory.budget_bytes()].map(Size);
         let aside = format!("{} declared, budget {}", declared.figure(), budget.figure());
@@ -85,8 +88,8 @@ fn period(record: &Record) -> Facts {
     facts.add("End", &header.end_time);
     facts.add("Elapsed", in_seconds_and_minutes(header.elapsed_ns));
     facts.add("DB Time", in_seconds_and_minutes(header.db_time()));
-    let sessions = Percent::of(header.db_time(), header.elapsed_ns).share();
-    facts.add("Average Active Sessions", Cell::of(sessions.map(Decimal)));
+    let sessions = figure(record, FigureGroup::Ratio, ACTIVE_SESSIONS);
+    facts.add(ACTIVE_SESSIONS, Cell::of(sessions.map(Decimal)));
     facts.add("Command", &header.command_line);
     if let Some(of) = &record.period {
         facts.add(

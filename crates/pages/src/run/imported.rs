@@ -1,7 +1,7 @@
-//! The report of an import: what another program's report says, and whether it adds up.
+//! The report of an import: the checks of another program's report, and its figures.
 //!
-//! The checks stand first, because a figure that contradicts its neighbours is not worth reading
-//! on. The sections behind them are those of a run, as far as the record has them.
+//! The checks come first, because a reader should not trust a figure that contradicts others. The
+//! sections of a run follow, if the record has them.
 
 use super::{activity, events, io_stats, load, settings};
 use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
@@ -9,16 +9,16 @@ use plumb_report::format::{Figure, Reading};
 use plumb_report::table::{Cell, Facts, Table, Tone};
 use plumb_report::{Document, Headline, Section, State, Summary, cells, text};
 
-/// Checks that are shown at most.
+/// Most checks that the report lists.
 const CHECKS_MOST: usize = 60;
-/// Figures that are shown at most: those that follow from others stand first.
+/// Most figures shown; derived ones come first.
 const FIGURES_MOST: usize = 40;
 
-/// Returns the report of an import that has no record, because its interval is not known.
+/// Returns the report of an import without a record, because its interval is unknown.
 #[must_use]
 pub fn document(imported: &Imported, plumb_version: &str) -> Document {
     let data = serde_json::to_string(imported).unwrap_or_else(|_| "null".to_string());
-    let mut document = page(imported, (format!("IMPORTED {}", imported.kind.to_uppercase()), data));
+    let mut document = page(imported, format!("IMPORTED {}", imported.kind.to_uppercase()), data);
     document.sections = own_sections(imported);
     document.footer = footer(plumb_version);
     document
@@ -27,7 +27,7 @@ pub fn document(imported: &Imported, plumb_version: &str) -> Document {
 /// Returns the report of an imported record.
 pub(super) fn of_record(record: &Record, imported: &Imported) -> Document {
     let data = serde_json::to_string(record).unwrap_or_else(|_| "null".to_string());
-    let mut document = page(imported, (record.header.title.clone(), data));
+    let mut document = page(imported, record.header.title.clone(), data);
     document.headline.extend(super::head::headline(record));
     document.sections = own_sections(imported);
     document.sections.extend(super::result::findings(record));
@@ -60,7 +60,7 @@ fn footer(plumb_version: &str) -> String {
     format!("plumb {plumb_version}. Figures of another program, as it printed them.")
 }
 
-/// The number of checks of an outcome.
+/// Returns the number of checks with an outcome.
 fn count(imported: &Imported, outcome: Consistent) -> u64 {
     let of = |tally: &plumb_record::ConsistencyTally| match outcome {
         Consistent::Holds => tally.held,
@@ -71,7 +71,7 @@ fn count(imported: &Imported, outcome: Consistent) -> u64 {
     imported.tallies.iter().map(of).sum()
 }
 
-fn page(imported: &Imported, (title, data): (String, String)) -> Document {
+fn page(imported: &Imported, title: String, data: String) -> Document {
     let [held, failed, impossible] = [Consistent::Holds, Consistent::Fails, Consistent::Impossible]
         .map(|outcome| count(imported, outcome));
     let asked = held + failed + impossible;
@@ -157,7 +157,7 @@ fn tallies(imported: &Imported) -> Section {
         .table(table)
 }
 
-/// A value with a unit that suits its size.
+/// Formats a value in a unit that suits its size.
 fn scaled(value: f64, unit: &str) -> String {
     let (factor, unit) = match (unit, value.abs()) {
         ("s", size) if size < 1e-3 => (1e6, "us"),
@@ -172,7 +172,7 @@ fn scaled(value: f64, unit: &str) -> String {
     format!("{} {unit}", Reading(value * factor).figure()).trim_end().to_string()
 }
 
-/// An interval, or one value where its ends print the same.
+/// Formats an interval, or one value if both ends print the same.
 fn interval(ends: Option<[f64; 2]>, unit: &str) -> String {
     let Some([low, high]) = ends else { return String::new() };
     match (scaled(low, unit), scaled(high, unit)) {
@@ -188,7 +188,7 @@ fn said(check: &Consistency) -> String {
     format!("found {found}, expected {expected}{note}")
 }
 
-/// The figures of a check with their lines.
+/// Formats the figures of a check with their lines.
 fn used(figures: &[ImportedFigure]) -> String {
     let shown: Vec<String> =
         figures.iter().map(|figure| format!("{} (line {})", figure.text, figure.line)).collect();
@@ -222,7 +222,7 @@ fn failures(imported: &Imported) -> Option<Section> {
         .then(|| Section::front("contradictions", "Contradictions").note(left).table(table))
 }
 
-/// The figures that follow from printed ones.
+/// Returns the section of derived figures.
 fn figures(imported: &Imported) -> Option<Section> {
     let mut table = Table::default()
         .wrapped("Figure", 50)

@@ -12,6 +12,7 @@ use plumb_units::{Bytes, Nanos};
 /// Draws bytes over time and the phases.
 pub(super) fn profile(record: &Record) -> Option<Section> {
     let chart = chart(record)?;
+    let measured = measured(record, &chart);
     let section = Section::front("io-profile", "I/O Profile").note(format!(
         "MB/s (2^20 bytes) over seconds from the start, in buckets of {} s; streams cover the whole run, that is all \
          phases",
@@ -24,7 +25,57 @@ pub(super) fn profile(record: &Record) -> Option<Section> {
             record.beside.as_ref().map_or(1.0, |beside| Nanos(beside.interval_ns).seconds())
         )),
     };
-    Some(section.block(Block::Profile(chart)))
+    let section = section.block(Block::Profile(chart));
+    Some(match measured {
+        Some(measured) => section
+            .note(
+                "the second picture is the measured work alone, on an axis of its own: other phases moved bytes far faster",
+            )
+            .block(Block::Profile(measured)),
+        None => section,
+    })
+}
+
+/// Operations of a run outside the measured work.
+const OUTSIDE: [&str; 3] = ["load", "calibration", "verify"];
+/// Rate of the work, of that of the whole run, below which it is drawn apart.
+const FLAT: f64 = 0.25;
+
+/// Draws the measured work alone if other phases moved bytes so fast that it would be a flat line.
+fn measured(record: &Record, whole: &Chart) -> Option<Chart> {
+    let work = || record.phases.iter().filter(|phase| !OUTSIDE.contains(&phase.operation.as_str()));
+    let begin_ns = work().map(|phase| phase.start_ns).min()?;
+    let end_ns = work().map(|phase| phase.end_ns).max()?;
+    let width = record.io_profile.bucket_ns.max(1);
+    let (first, last) = ((begin_ns / width) as usize, end_ns.div_ceil(width) as usize);
+    let streams = whole.streams.iter().map(|stream| Stream {
+        bytes: stream.bytes.iter().take(last).skip(first).copied().collect(),
+        ..stream.clone()
+    });
+    let mut streams: Vec<Stream> = streams.collect();
+    streams.retain(|stream| stream.total() > 0);
+    let peak = |streams: &[Stream]| {
+        streams.iter().map(|stream| stream.peak_mb_per_s(whole.bucket_s)).fold(0.0, f64::max)
+    };
+    let top = peak(&streams);
+    if streams.is_empty() || top >= FLAT * peak(&whole.streams) {
+        return None;
+    }
+    let from_s = first as f64 * whole.bucket_s;
+    let bands = work().map(|phase| Band {
+        name: phase.name.clone(),
+        start_s: (Nanos(phase.start_ns).seconds() - from_s).max(0.0),
+        end_s: Nanos(phase.end_ns).seconds() - from_s,
+    });
+    Some(Chart {
+        x_max_s: Nanos(end_ns).seconds() - from_s,
+        y_max_mb_per_s: axis_end(top),
+        bucket_s: whole.bucket_s,
+        streams,
+        bands: bands.collect(),
+        limit: None,
+        strips: Vec::new(),
+    })
 }
 
 /// Shows the figures of the picture, by stream and by phase.

@@ -5,7 +5,7 @@
 //! of 100 KB stands next to the time of a read.
 
 use plumb_record::{
-    BufferPool, Completion, IoFile, IoGroup, IoTally, KernelIo, LargeRequests, Record, TablespaceStats,
+    Completion, IoFile, IoGroup, IoTally, KernelIo, LargeRequests, PoolStats, Record, TablespaceStats,
 };
 use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Size, Throughput};
 use plumb_report::table::{Cell, RowKind, Table};
@@ -210,7 +210,8 @@ const TABLESPACE_COLUMNS: [&str; 14] = [
 
 /// Shows the I/O of each tablespace.
 pub(super) fn tablespaces(record: &Record) -> Option<Section> {
-    let all = record.io_by_tablespace();
+    let mut all = record.io_by_tablespace();
+    all.retain(|stats| stats.reads.requests > 0 || stats.writes.requests > 0);
     let mut table = Table::default().text(["Tablespace"]).numbers(TABLESPACE_COLUMNS);
     for stats in &all {
         let mut cells = cells![&stats.tablespace];
@@ -260,13 +261,29 @@ fn tablespace_cells(stats: &TablespaceStats, elapsed_ns: u64) -> Vec<Cell> {
 pub(super) fn files(record: &Record) -> Section {
     let mut files = record.io_files.iter().collect::<Vec<&IoFile>>();
     files.sort_by_key(|file| (&file.tablespace, &file.path));
-    let mut table = Table::default().text(["Tablespace"]).wrapped("Filename", 36).numbers(TABLESPACE_COLUMNS);
-    for file in files {
-        let mut cells = cells![&file.tablespace, &file.path];
+    let directory = directory_of(&files);
+    let mut table = Table::default().text(["Tablespace"]).wrapped("Filename", 24).numbers(TABLESPACE_COLUMNS);
+    for file in &files {
+        let mut cells = cells![&file.tablespace, &file.path[directory.len()..]];
         cells.extend(tablespace_cells(&TablespaceStats::of_file(file), record.header.elapsed_ns));
         table.row(cells);
     }
-    Section::detail("io-files", "File IO Stats").note("ordered by Tablespace, File").table(table)
+    let place = if directory.is_empty() { String::new() } else { format!("files below {directory}") };
+    let section = Section::detail("io-files", "File IO Stats").note("ordered by Tablespace, File");
+    section.note(place).table(table)
+}
+
+/// Returns the directory that all paths begin with, with its slash, because the columns leave no
+/// room for it; empty if there is none.
+fn directory_of(files: &[&IoFile]) -> String {
+    let directory = |path: &str| path.rfind('/').map_or(0, |end| end + 1);
+    let Some(first) = files.first() else { return String::new() };
+    let mut common = first.path[..directory(&first.path)].to_string();
+    while !files.iter().all(|file| file.path.starts_with(&common)) {
+        common.pop();
+        common.truncate(directory(&common));
+    }
+    common
 }
 
 /// Shows the buffer caches by block size, and the blocks in them when the work ended.
@@ -307,7 +324,7 @@ pub(super) fn pools(record: &Record) -> Option<Section> {
     (!record.buffer_pools.is_empty()).then_some(section)
 }
 
-fn census(pools: &[BufferPool]) -> Table {
+fn census(pools: &[PoolStats]) -> Table {
     let mut table = Table::default()
         .text(["Block Size", "Tablespace"])
         .numbers(["Buffers", "% of\ncache", "Dirty"])

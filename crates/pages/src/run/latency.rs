@@ -2,10 +2,11 @@
 
 use super::events::ordered;
 use plumb_events::LatencyHistogram;
-use plumb_record::Record;
-use plumb_report::Section;
+use plumb_record::{Record, Response};
 use plumb_report::format::{Count, Duration, PerSecond, Total};
+use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_micros};
 use plumb_report::table::{Cell, RowKind, Table};
+use plumb_report::{Drawing, Section};
 use plumb_units::Nanos;
 
 /// Quantiles of the table, with their names.
@@ -38,8 +39,35 @@ pub(super) fn responses(record: &Record) -> Option<Section> {
         cells.extend(quantiles(latency));
         table.row(cells);
     }
-    let section = Section::front("responses", "Response Times");
+    let section = Section::front("responses", "Response Times")
+        .drawings(vec![Drawing::Plot(picture(&record.responses))]);
     Some(NOTES.iter().fold(section, |section, note| section.note(*note)).table(table))
+}
+
+/// Draws the share of operations that ended within each time.
+fn picture(responses: &[Response]) -> Plot {
+    let micros = |nanos: Nanos| (nanos.0 as f64 / 1e3).max(0.1);
+    let series = |(colour, response): (usize, &Response)| {
+        let count = response.latency.count().max(1) as f64;
+        let mut below = 0_u64;
+        let marks = response.latency.buckets().map(|(upto, more)| {
+            below = below.saturating_add(more);
+            let share = 100.0 * below as f64 / count;
+            let hint = format!("{}: {share:.1}% within {upto}", response.operation);
+            Mark { x: micros(upto), y: share, hint, ..Mark::default() }
+        });
+        let marks = marks.collect();
+        Series { name: response.operation.clone(), colour, stroke: Stroke::Line, marks }
+    };
+    let series: Vec<Series> = responses.iter().enumerate().map(series).collect();
+    let times = || series.iter().flat_map(|series| &series.marks).map(|mark| mark.x);
+    let (least, most) = (times().fold(f64::MAX, f64::min), times().fold(0.1, f64::max));
+    Plot {
+        title: "Share of operations that ended within a time".to_string(),
+        x: Axis::log("response time", least, most, short_micros),
+        y: Axis::stepped("% of operations", 20.0, 5, |share| format!("{share:.0}")),
+        series,
+    }
 }
 
 /// Shows waits by event; `None` for older records, which lack them.

@@ -1,7 +1,7 @@
 //! Memory, load and the host's CPU: the first page of an AWR report.
 
-use plumb_record::{HostCpu, Record};
-use plumb_report::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
+use plumb_record::{HostCpu, LoadRow, Record};
+use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Total, grouped};
 use plumb_report::table::{Cell, RowKind, Table, Tone};
 use plumb_report::{Section, cells};
 use plumb_units::total_of;
@@ -51,10 +51,20 @@ pub(super) fn load_profile(record: &Record) -> Section {
         let total =
             if row.is_count { Cell::of(Count(row.total.round() as u64)) } else { Cell::of(Total(row.total)) };
         let mut cells = cells![&row.name, total, Total(per_second.rate())];
-        cells.extend(transactions.map(|count| Cell::of(Total(row.total / count as f64))));
+        cells.extend(transactions.map(|count| each(row, count)));
         table.row(cells);
     }
     Section::front("load-profile", "Load Profile").table(table)
+}
+
+/// Shows the amount of a transaction. Times are fractions of a second, so their unit follows from
+/// their size.
+fn each(row: &LoadRow, transactions: u64) -> Cell {
+    let is_time = row.name.ends_with("(s)") && row.total > 0.0;
+    match is_time {
+        true => Cell::of(Average { total_ns: (row.total * 1e9) as u64, count: transactions }),
+        false => Cell::of(Total(row.total / transactions as f64)),
+    }
 }
 
 /// Shows CPU time of the whole host.

@@ -58,7 +58,11 @@ pub(super) fn log(record: &Record) -> Option<Section> {
 }
 
 fn sent_line(log: &LogIo, sent: u64) -> String {
-    let times = sent as f64 / log.redo_bytes.max(1) as f64;
+    // Without redo there is nothing to be amplified.
+    if log.redo_bytes == 0 {
+        return Bytes(sent).to_string();
+    }
+    let times = sent as f64 / log.redo_bytes as f64;
     format!("{}, amplification {}", Bytes(sent), Decimal(times).figure())
 }
 
@@ -186,6 +190,13 @@ fn seconds(trace: &TraceSummary) -> Axis {
 mod tests {
     use super::*;
     use plumb_record::Sample;
+
+    #[test]
+    fn a_log_without_redo_has_no_amplification() {
+        let log = |redo_bytes| LogIo { redo_bytes, ..LogIo::default() };
+        assert_eq!(sent_line(&log(1 << 20), 3 << 20), "3.00 MB, amplification 3.0");
+        assert_eq!(sent_line(&log(0), 3 << 20), "3.00 MB");
+    }
 
     #[test]
     fn devices_are_drawn_on_the_clock_of_the_trace() {

@@ -1,12 +1,12 @@
 //! The report of a run.
 //!
-//! Two pictures follow the headline: the parts of the time, and the I/O profile. The order after
-//! them is that of an AWR report. Workload and machine come first, then cache sizes and load
-//! profile, top events and the time model. Waits follow by class, by event and by length, then
-//! instance activity, I/O by function and by file, the sort, and the parameters. Two parts that AWR
-//! lacks are inserted after the machine. Devices come with their calibration, because throughput
-//! needs a limit to compare with. Verification and receipts follow, because no time means anything
-//! without them.
+//! The findings and the parts of the time follow the headline. The order after them is that of an
+//! AWR report. Workload and machine come first, then cache sizes and load profile, top events, the
+//! I/O profile and the time model. Waits follow by class, by event and by length, then instance
+//! activity, I/O by function, type of file, tablespace and file, buffer pools, the sort, and the
+//! parameters. Two parts that AWR lacks are inserted after the machine. Devices come with their
+//! calibration, because throughput needs a limit to compare with. Verification and receipts follow,
+//! because no time means anything without them.
 
 mod activity;
 mod beside;
@@ -22,12 +22,14 @@ mod latency;
 mod load;
 mod log;
 mod result;
+mod scan;
 mod session;
 mod settings;
 mod snapshots;
 mod sort;
 mod summary;
 mod time;
+mod work;
 
 pub(super) use device::{devices_of, facts as device_facts, in_one_line as device_line};
 pub(super) use events::{TopEvent, top_events};
@@ -75,7 +77,6 @@ pub fn document(record: &Record) -> Document {
 fn sections(record: &Record) -> Vec<Section> {
     let mut sections = Vec::from_iter(result::findings(record));
     sections.extend(time::parts(record));
-    sections.extend(io::profile(record));
     sections.push(head::run(record));
     sections.push(device::devices(&record.devices));
     sections.extend(device::calibration(record));
@@ -83,8 +84,10 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(result::receipts(record));
     sections.push(load::cache_sizes(record));
     sections.push(load::load_profile(record));
+    sections.extend(scan::scan(record));
     sections.extend(latency::responses(record));
     sections.push(events::top(record));
+    sections.extend(io::profile(record));
     sections.extend(io::streams(record));
     sections.extend(load::host_cpu(record));
     sections.extend(beside::section(record));
@@ -107,6 +110,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.extend(log::log(record));
     sections.extend(log::trace(record));
     sections.extend(sort::sort(record));
+    sections.extend(result::paths_not_taken(record));
     sections.extend(settings::parameters(&record.parameters));
     sections.push(settings::settings(&record.settings, "init.ora Parameters", settings::DESCRIPTION_WIDTH));
     sections

@@ -1,5 +1,6 @@
 //! Credibility of the run: checks, receipts, and findings.
 
+use plumb_findings::reasons_of;
 use plumb_record::{Finding, Held, Record};
 use plumb_report::format::Seconds;
 use plumb_report::table::{Cell, Table, Tone};
@@ -57,6 +58,18 @@ pub(super) fn findings(record: &Record) -> Option<Section> {
     let section = section.table(findings_table(&record.findings, [32, 44, 40]));
     let proofs = proofs(&record.findings);
     Some(if proofs.rows.is_empty() { section } else { section.table(proofs) })
+}
+
+/// Lists the faster paths that the run did not take, with what would change it.
+pub(super) fn paths_not_taken(record: &Record) -> Option<Section> {
+    let mut table = Table::default().wrapped("Path", 30).wrapped("Not taken because", 36).wrapped("Seen", 40);
+    table = table.wrapped("Would change it", 40);
+    for (reason, seen) in reasons_of(record) {
+        table.row(cells![reason.path, reason.reason, seen, reason.cure]);
+    }
+    let section = Section::detail("paths", "Faster Paths Not Taken")
+        .note("reasons and no faults: a path that is not taken may be the treatment of an experiment");
+    (!table.rows.is_empty()).then(|| section.table(table))
 }
 
 /// Lists the rule of each finding, what could be saved, and the study that would prove it.

@@ -2,11 +2,14 @@
 
 use super::with_unit;
 use crate::tone_of;
+use plumb_record::IoTally;
 use plumb_report::Section;
 use plumb_report::axis::LogAxis;
-use plumb_report::format::{Change, Ends, Figure, Probability, Reading, Share};
+use plumb_report::format::{
+    Average, Change, Ends, Figure, PerSecond, Probability, Reading, Share, Size, Throughput,
+};
 use plumb_report::table::{Axis, Cell, Column, RowKind, Table};
-use plumb_study::analysis::result::{Analysis, Effect};
+use plumb_study::analysis::result::{Analysis, Arm, Effect, IoTable};
 
 /// Columns of a drawing in text.
 const WIDTH: usize = 34;
@@ -141,6 +144,10 @@ pub(super) fn arms(analysis: &Analysis) -> Section {
         Axis { ticks, line: reference.map(|median| axis.position(median)) },
     ));
     columns.push(Column::number("Median to\nreference's"));
+    let has_memory = analysis.arms.iter().any(|arm| arm.declared_bytes.or(arm.peak_bytes).is_some());
+    if has_memory {
+        columns.extend(["Declared\nmemory", "Peak\nmemory"].map(Column::number));
+    }
     let mut table = Table::new(columns);
     for (index, arm) in analysis.arms.iter().enumerate() {
         let ratio = arm.median.zip(reference).map(|(median, reference)| Change(median / reference));
@@ -151,9 +158,71 @@ pub(super) fn arms(analysis: &Analysis) -> Section {
         let drawing = arm.median.map(|median| axis.interval((arm.least, median, arm.most)));
         cells.push(Cell::drawn(drawing));
         cells.push(Cell::from(note));
+        if has_memory {
+            cells.extend([arm.declared_bytes, arm.peak_bytes].map(|bytes| Cell::of(bytes.map(Size))));
+        }
         table.push(if is_reference { RowKind::Quiet } else { RowKind::Plain }, cells);
     }
     Section::front("arms", "Arms")
         .note("over counted runs, the drawing from least to most; medians of runs, not of ratios within blocks: the effects above are the better comparison")
         .table(table)
+}
+
+/// Shows the I/O of each arm by function, type of file and tablespace; `None` without any.
+pub(super) fn arms_io(analysis: &Analysis) -> Option<Section> {
+    let tables = [
+        (IoTable::Function, "IOStat by Function"),
+        (IoTable::Filetype, "IOStat by Filetype"),
+        (IoTable::Tablespace, "Tablespace IO Stats"),
+    ];
+    let section = Section::detail("arms-io", "I/O of the Arms")
+        .note("of all counted runs of an arm; MB is 2^20 bytes; # is the arm's number in the table of arms");
+    let shown = tables.into_iter().map(|(kind, title)| io_table(analysis, kind).with_caption(title));
+    let section = shown.filter(|table| !table.rows.is_empty()).fold(section, Section::table);
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+fn io_table(analysis: &Analysis, kind: IoTable) -> Table {
+    let mut table = Table::default().text(["Name"]).numbers([
+        "#",
+        "Reads/s",
+        "Reads\nMB/s",
+        "Avg\nsize",
+        "Avg\nRd",
+        "Writes/s",
+        "Writes\nMB/s",
+        "Avg\nsize",
+        "Avg\nWrt",
+    ]);
+    let of_kind =
+        |arm: &'_ Arm| arm.io.iter().filter(move |io| io.table == kind).cloned().collect::<Vec<_>>();
+    let mut names: Vec<String> = Vec::new();
+    for io in analysis.arms.iter().flat_map(of_kind) {
+        if !names.contains(&io.name) {
+            names.push(io.name);
+        }
+    }
+    for name in &names {
+        for (index, arm) in analysis.arms.iter().enumerate() {
+            let Some(io) = arm.io.iter().find(|io| io.table == kind && io.name == *name) else { continue };
+            let mut cells = vec![Cell::from(name), Cell::from((index + 1).to_string())];
+            for tally in [io.reads, io.writes] {
+                cells.extend(rates(tally, arm.io_ns.unwrap_or(0)));
+            }
+            table.row(cells);
+        }
+    }
+    table
+}
+
+/// Returns requests and MB a second, mean size and mean time; blank without requests.
+fn rates(tally: IoTally, elapsed_ns: u64) -> [Cell; 4] {
+    let moved = (tally.requests > 0).then_some(tally);
+    let average = |tally: IoTally| Some(Average { total_ns: tally.time_ns?, count: tally.requests });
+    [
+        Cell::of(moved.map(|tally| PerSecond { total: tally.requests as f64, elapsed_ns })),
+        Cell::of(moved.map(|tally| Throughput { bytes: tally.bytes, elapsed_ns })),
+        Cell::of(tally.bytes.checked_div(tally.requests).filter(|bytes| *bytes > 0).map(Size)),
+        Cell::of(moved.and_then(average)),
+    ]
 }

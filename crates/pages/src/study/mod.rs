@@ -8,6 +8,7 @@
 mod advice;
 mod design;
 mod effects;
+mod junit;
 mod noise;
 mod order;
 mod published;
@@ -16,6 +17,8 @@ mod summary;
 mod verdicts;
 pub(super) mod why;
 mod words;
+
+pub use junit::junit;
 
 use crate::run::devices_of;
 use crate::tone_of_standing;
@@ -109,6 +112,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
     sections.extend(effects::interactions(analysis));
     sections.extend(published::table(analysis));
     sections.push(effects::arms(analysis));
+    sections.extend(effects::arms_io(analysis));
     sections.push(noise::floor(analysis));
     sections.push(noise::order(analysis));
     sections.extend(runs::plot(analysis));

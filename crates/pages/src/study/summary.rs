@@ -8,7 +8,7 @@ use super::words;
 use crate::run::device_line;
 use plumb_proof::order::OrderReport;
 use plumb_report::Summary;
-use plumb_report::format::{Count, Figure, Probability, Seconds, Share};
+use plumb_report::format::{Count, Figure, Probability, Reading, Seconds, Share};
 use plumb_report::summary::LINE_MAX;
 use plumb_report::text::wrap;
 use plumb_study::analysis::result::{Analysis, Counted, JudgedClaim};
@@ -21,7 +21,7 @@ const SETTINGS_LINES_MAX: usize = 2;
 const NAME_WIDTH: usize = 24;
 pub(crate) const LINES: usize = 24;
 /// The first line and those below the claims.
-const OTHER_LINES: usize = 11;
+const OTHER_LINES: usize = 12;
 /// Lines of the excluded statistic's share, if a claim has one.
 const EXPLAINED_LINES: usize = 2;
 
@@ -77,6 +77,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
         analysis.doubtful.as_ref()?.of_arm(cached.arm, &name, analysis.arms.len())
     });
     let mut lines: Vec<_> = said.map(|said| ("Caution", said)).collect();
+    lines.extend(absolute(analysis).map(|figures| ("Medians", figures)));
     match &analysis.recommendation {
         Some(recommendation) => {
             let room = LINE_MAX - VALUE_COLUMN;
@@ -111,6 +112,33 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     lines.extend(analysis.findings.first().map(|finding| ("Finding", finding.what.clone())));
     lines.extend(analysis.not_tested.first().map(|gap| ("Not tested", gap.clone())));
     lines
+}
+
+/// Returns the medians of both arms of each claim, as many as a line has room for, because a ratio
+/// alone does not say from what.
+fn absolute(analysis: &Analysis) -> Option<String> {
+    let measure = &analysis.study.measure;
+    let median =
+        |arm: usize| analysis.arms.get(arm).and_then(|arm| arm.median).map(|it| Reading(it).figure());
+    let of_claim = |(index, claim): (usize, &JudgedClaim)| {
+        // The medians of an arm are those of the study's own measure.
+        let pair = claim.arms.filter(|_| claim.measure.is_none())?;
+        let (reference, treatment) = (median(pair.reference)?, median(pair.treatment)?);
+        Some(format!("{}: {reference} to {treatment}", index + 1))
+    };
+    let unit = measure.unit();
+    let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+    let mut line = format!("{}{unit}, by claim ", measure.title().to_lowercase());
+    let mut count = 0;
+    for shown in analysis.claims.iter().enumerate().filter_map(of_claim) {
+        let more = if count == 0 { shown } else { format!(", {shown}") };
+        if line.chars().count() + more.chars().count() > LINE_MAX - VALUE_COLUMN {
+            break;
+        }
+        line.push_str(&more);
+        count += 1;
+    }
+    (count > 0).then_some(line)
 }
 
 fn order_line(order: &OrderReport) -> String {

@@ -2,8 +2,8 @@
 
 use plumb_proof::verdict::Verdict;
 use plumb_report::format::{Ends, Figure};
+use plumb_study::analysis::block_time::BlockTime;
 use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
-use plumb_study::analysis::spent::Spent;
 use plumb_study::definition::Expectation;
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) fn verdict(analysis: &Analysis, claim: &JudgedClaim) -> String {
     let is_open = matches!(claim.verdict, Verdict::NotProved { .. });
     let more = claim.blocks_needed.filter(|_| is_open);
-    let in_time = more.and_then(|blocks| Spent::of(analysis).in_time(blocks));
+    let in_time = more.and_then(|blocks| BlockTime::of(analysis).in_time(blocks));
     let text = claim.shown() + &in_time.map_or(String::new(), |time| format!(", {time}"));
     match open_although_proved(analysis, claim) {
         Some(expects) => format!("{text}; claimed: {expects}"),
@@ -58,7 +58,7 @@ mod tests {
         (study.elapsed_ns, study.design.loading_ns) = (100_000_000_000, 10_000_000_000);
         study.runs.truncate(9);
         let open = study.claims.iter().find(|claim| claim.blocks_needed == Some(14)).expect("one is open");
-        let in_time = Spent::of(&study).in_time(14).expect("runs");
+        let in_time = BlockTime::of(&study).in_time(14).expect("runs");
         assert_eq!(verdict(&study, open), format!("{}, {in_time}", open.shown()));
         let open = open.clone();
         study.runs.clear();

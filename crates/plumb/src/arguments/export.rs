@@ -25,6 +25,9 @@ pub struct Export {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print file and rows written as JSON and nothing else
+    #[arg(long, requires = "output")]
+    pub json: bool,
 }
 
 /// Form of the rows that an export writes.
@@ -68,6 +71,9 @@ pub struct Head {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Print the rows as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn parse_limit(text: &str) -> Result<u64, String> {

@@ -9,8 +9,9 @@ use super::WorkParameters;
 use crate::failure::Failure;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use plumb_calibrate::Mode;
+use plumb_calibrate::{Mode, VolumeLayout};
 use plumb_workload::{WORKLOADS, Workload};
+use std::path::PathBuf;
 
 /// Options of a command, with the uses that ignore them.
 struct Rule {
@@ -92,12 +93,11 @@ const RULES: &[Rule] = &[
     },
     Rule { command: "calibrate", options: Options::Named(OF_ADVANCED), idle: not_advanced },
     Rule { command: "calibrate", options: Options::Named(&["test_name"]), idle: without_bundle },
+    Rule { command: "calibrate", options: Options::Named(&["simulate"]), idle: of_one_path },
+    Rule { command: "calibrate", options: Options::Named(&["stripe"]), idle: not_striped },
 ];
 
-/// Refuses an option that the command would ignore.
-///
-/// # Errors
-/// Names the option and the reason for which it is ignored.
+/// Refuses an option that the command would ignore. The error names the option and the reason.
 pub fn require_use(command: &clap::Command, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
     let given = |option: &&str| matches.value_source(option) == Some(ValueSource::CommandLine);
@@ -172,6 +172,16 @@ fn not_advanced(calibrate: &ArgMatches) -> Option<String> {
     Some(format!("it is an option of --run advanced, and this is --run {}", run.name()))
 }
 
+fn of_one_path(calibrate: &ArgMatches) -> Option<String> {
+    let paths = calibrate.get_many::<PathBuf>("path").map_or(0, Iterator::count);
+    (paths < 2).then(|| "one path is no volume; --path is given once for each path".to_string())
+}
+
+fn not_striped(calibrate: &ArgMatches) -> Option<String> {
+    let striped = calibrate.get_one::<VolumeLayout>("simulate") == Some(&VolumeLayout::Raid0);
+    (!striped).then(|| "only --simulate raid0 has stripes".to_string())
+}
+
 fn without_bundle(calibrate: &ArgMatches) -> Option<String> {
     let none = calibrate.get_flag("json") && calibrate.value_source("bundle").is_none();
     none.then(|| "with --json and without --bundle no CSV file is written".to_string())
@@ -205,18 +215,37 @@ mod tests {
         (
             "study",
             &[
-                "study", "command", "path", "blocks", "find", "budget", "seed", "bundle", "json", "rows",
-                "until", "resume",
+                "study", "command", "path", "blocks", "find", "budget", "seed", "bundle", "json", "format",
+                "rows", "until", "resume",
             ],
         ),
         (
             "compare-commands",
-            &["commands", "path", "blocks", "find", "budget", "seed", "bundle", "json", "measure", "same"],
+            &[
+                "commands", "path", "blocks", "find", "budget", "seed", "bundle", "json", "format",
+                "measure", "same",
+            ],
         ),
-        ("verify", &["bundle", "expect"]),
+        ("verify", &["bundle", "expect", "json"]),
         ("audit", &["claims", "bundle", "html", "json"]),
-        ("share", &["bundle", "output", "name"]),
-        ("calibrate", &["path", "run", "max_latency", "seed", "file_size", "duration", "bundle", "json"]),
+        ("share", &["bundle", "output", "name", "json"]),
+        (
+            "calibrate",
+            &[
+                "path",
+                "run",
+                "max_latency",
+                "seed",
+                "file_size",
+                "duration",
+                "sustain",
+                "max_rate",
+                "link",
+                "yes",
+                "bundle",
+                "json",
+            ],
+        ),
         (
             "sort",
             &[
@@ -259,21 +288,23 @@ mod tests {
                 "bundle",
             ],
         ),
-        ("index", &["table", "columns", "name", "unique", "path", "set", "report", "bundle"]),
+        ("index", &["table", "columns", "name", "unique", "path", "set", "report", "bundle", "json"]),
+        ("copy", &["table", "to", "columns", "condition", "load", "no_logging", "path", "set", "json"]),
         ("check", &["table", "path", "set", "json"]),
-        ("export", &["table", "order_by", "columns", "format", "limit", "output", "path"]),
-        ("head", &["table", "rows", "order_by", "columns", "path"]),
-        ("drop", &["name", "path"]),
-        ("backup", &["to", "no_verify_checksums", "path"]),
-        ("restore", &["from", "path"]),
-        ("clean", &["path", "dry_run"]),
+        ("export", &["table", "order_by", "columns", "format", "limit", "output", "path", "json"]),
+        ("head", &["table", "rows", "order_by", "columns", "path", "json"]),
+        ("drop", &["name", "path", "json"]),
+        ("backup", &["to", "no_verify_checksums", "path", "json"]),
+        ("restore", &["from", "path", "json"]),
+        ("clean", &["path", "dry_run", "json"]),
         ("import", &["files", "list", "strict", "json", "bundle"]),
-        ("info", &["bundles"]),
-        ("compare", &["first", "second", "html", "json"]),
+        ("info", &["bundles", "json"]),
+        ("compare", &["first", "second", "html", "baseline", "save_baseline", "json"]),
         ("list", &["what", "having", "json"]),
-        ("trace", &["bundle", "session", "summary", "paths"]),
-        ("report", &["bundle", "begin", "end", "picture"]),
+        ("trace", &["bundle", "session", "summary", "paths", "json"]),
+        ("report", &["bundle", "begin", "end", "picture", "best", "limit", "json", "format"]),
         ("study-run", &[]),
+        ("scan-instance", &[]),
         ("document", &["page"]),
         ("completions", &["shell"]),
         ("man", &[]),
@@ -318,6 +349,7 @@ mod tests {
             "set" => "sort_area_size=1M",
             "matrix" => "row",
             "order" => "seq",
+            "simulate" => "raid0",
             _ => "1",
         };
         let uses: [(&str, &[&str]); 7] = [

@@ -1,7 +1,7 @@
-//! `plumb calibrate`: what the storage under a path can do, measured and stored.
+//! `plumb calibrate`: measures the storage under a path and stores the result.
 //!
 //! ```text
-//! PATH/plumb-calibration.json    the newest calibration: what later ones are compared with
+//! PATH/plumb-calibration.json    the newest calibration, which later ones are compared with
 //! BUNDLE/calibration.json        the same
 //! BUNDLE/record.json             the program, the machine and the device that made it
 //! BUNDLE/report.html, .txt       its report: with curves for a browser, in tables as text
@@ -13,13 +13,13 @@
 
 mod progress_display;
 
-use crate::arguments::Calibrate;
+use crate::arguments::{Calibrate, PrintForm};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::Audience;
 use crate::{bundle, command_line, cure, output};
-use plumb_calibrate::{CalibrateError, Calibration, Mode, Options, calibrate, csv, leftovers};
+use plumb_calibrate::{CalibrateError, Calibration, Mode, Options, VolumeLayout, busy, calibrate, csv};
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
 use plumb_io::named_directory;
@@ -28,13 +28,15 @@ use plumb_pages::rendered;
 use plumb_record as record;
 use plumb_record::calendar::Moment;
 use plumb_report::Document;
-use plumb_run::stored;
+use plumb_run::calibration_store;
 use plumb_study::analysis::result::Standing;
 use plumb_study::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_study::provenance::Provenance;
 use plumb_study::share::names::Names;
 use plumb_study::share::{self, Shared};
+use plumb_units::Bytes;
 use progress_display::ProgressDisplay;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 /// The command's name in paths.
@@ -42,34 +44,33 @@ const NAME: &str = "calibrate";
 /// The report that the command names first.
 const PAGE: &str = "report.html";
 
-/// Calibrates, prints the summary and writes the bundle.
-///
-/// # Errors
-/// When the path is unusable, an option is out of range, a request fails, or
-/// a result cannot be written.
+/// Calibrates, prints the summary and writes the bundle. Fails if the path is unusable, an option
+/// is out of range, a request fails, or a result cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
-    let path = named_directory::require("--path", &arguments.path)?;
-    let device = plumb_io::describe_device(&path)?;
-    let earlier = stored::read(&arguments.path)?;
+    let devices = devices(&arguments.path)?;
+    let kept = kept_under(arguments);
+    let earlier = kept.map(calibration_store::read).transpose()?.flatten();
     let interrupt = Interrupt::install()?;
+    may_load(arguments, &devices)?;
     let default = (!arguments.json).then_some(NAME);
     let bundle = bundle::reserve(arguments.bundle.as_deref(), default, &interrupt)?;
     let begin = Moment::of(clock::wall());
     let prefix = format!("{}_{}", arguments.test_name, begin.minute());
-    let calibration = measure(arguments, &device, begin, &interrupt)?;
-    let provenance = Provenance::of(&calibration, &device, command_line::typed());
+    let calibration = measure(arguments, &devices, begin, &interrupt)?;
+    let device = &devices[0];
+    let provenance = Provenance::of(&calibration, device, command_line::typed());
     let report = document::document(&calibration, &provenance);
     let record = json(&calibration.stated())?;
     if arguments.json {
         output::print(&record)?;
     } else {
-        let alike = |earlier: &Calibration| earlier.matches(&device) && earlier.asked_like(&calibration);
+        let alike = |earlier: &Calibration| earlier.matches(device) && earlier.asked_like(&calibration);
         let against = earlier.filter(alike).map(|earlier| document::against(&earlier, &calibration));
         let against = against.map_or(String::new(), |lines| format!("\n{lines}"));
         output::print(&(output::summary(&report) + &against + "\n"))?;
     }
     // Both are tried: a failure of one must not prevent the other.
-    let stored = store(arguments, &calibration, &record);
+    let stored = kept.map(|path| calibration_store::write(path, &record)).transpose();
     let bundled = bundle.as_ref().map(|reservation| {
         let directory = reservation.directory();
         bundle::write(directory, &files(&calibration, record, &provenance, &report, &prefix)?)?;
@@ -84,24 +85,65 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     Ok(outcome(&calibration))
 }
 
-/// Exit code: a calibration in doubt ends as an unstable study does.
+/// Returns the exit code: that of UNSTABLE for a calibration in doubt, that of IMPOSSIBLE for one
+/// with a figure above its link.
 fn outcome(calibration: &Calibration) -> Outcome {
-    if calibration.doubts().is_empty() { Outcome::Fine } else { Outcome::Stands(Standing::Unstable) }
+    match calibration.doubts().is_empty() {
+        _ if !calibration.impossible().is_empty() => Outcome::Stands(Standing::Impossible),
+        true => Outcome::Fine,
+        false => Outcome::Stands(Standing::Unstable),
+    }
 }
 
-/// The newest calibration of a path, if it has one that this version reads.
-///
-/// # Errors
-/// When the file of that name is no calibration.
+/// Describes the device under each path.
+fn devices(paths: &[PathBuf]) -> Result<Vec<DeviceDescription>, Failure> {
+    let mut devices: Vec<DeviceDescription> = Vec::new();
+    for path in paths {
+        let path = named_directory::require("--path", path)?;
+        if devices.iter().any(|device| device.path == path) {
+            let path = path.display();
+            return Err(Failure::usage(format!("--path {path} is given twice: name each path once")));
+        }
+        devices.push(plumb_io::describe_device(&path)?);
+    }
+    Ok(devices)
+}
+
+/// Asks before it loads a device that others use. Without a terminal no user can answer, so the
+/// result says that it is in doubt.
+fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), Failure> {
+    let asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if arguments.yes || arguments.json || !asked {
+        return Ok(());
+    }
+    let Some((device, requests)) = devices.iter().find_map(|device| Some((device, busy(device)?))) else {
+        return Ok(());
+    };
+    let limit = arguments
+        .max_rate
+        .map_or("all that it can take".to_string(), |rate| format!("at most {rate} requests a second"));
+    let disk = device.block.as_ref().map_or("the device", |block| &block.disk);
+    output::remark(&format!(
+        "{disk} serves {requests:.0} requests a second of others, and a calibration adds {limit}. Go on? [y/N] "
+    ));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| Failure::run(format!("no answer: {error}")))?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Failure::run(
+            "nothing was measured; --yes does not ask, --max-rate limits the load".to_string(),
+        )),
+    }
+}
+
+/// Returns the newest calibration of a path, if this version can read one. Fails if the file of
+/// that name is no calibration.
 pub fn stored(path: &Path) -> Result<Option<Calibration>, Failure> {
-    Ok(stored::read(path)?)
+    Ok(calibration_store::read(path)?)
 }
 
 /// Renders the reports of a bundle again, and prints the summary.
-///
-/// # Errors
-/// When a file of it is missing or of another version, or a report cannot be written.
-pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
+pub fn rebuild(directory: &Path, shown: PrintForm) -> Result<Outcome, Failure> {
     let [calibration, provenance] = [CALIBRATION, record::FILE].map(|name| directory.join(name));
     let refused = |file: &Path, why: String| Failure::run(format!("{}: {why}", file.display()));
     let made = Calibration::from_json(&bundle_text(&calibration)?)
@@ -110,14 +152,15 @@ pub fn rebuild(directory: &Path) -> Result<Outcome, Failure> {
         .map_err(|error| refused(&provenance, format!("does not say what made the calibration ({error})")))?;
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
-    output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?;
+    match shown {
+        PrintForm::Json => output::print(&bundle_text(&calibration)?)?,
+        _ => output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?,
+    }
     Ok(outcome(&made))
 }
 
-/// Replaces the names of a calibration's bundle, and makes its reports and tables again.
-///
-/// # Errors
-/// When the bundle has no calibration that this program can read.
+/// Replaces the names of a calibration's bundle, and makes its reports and tables again. Fails if
+/// the bundle has no calibration that this program can read.
 pub fn shared(directory: &Path, names: &mut Names) -> Result<Shared, Failure> {
     let refused = |why: String| Failure::run(format!("{}: {why}", directory.display()));
     let mut documents = Vec::new();
@@ -141,16 +184,16 @@ pub fn shared(directory: &Path, names: &mut Names) -> Result<Shared, Failure> {
 
 fn measure(
     arguments: &Calibrate,
-    device: &DeviceDescription,
+    devices: &[DeviceDescription],
     begin: Moment,
     interrupt: &Interrupt,
 ) -> Result<Calibration, Failure> {
     let options = options(arguments, begin);
-    let others = leftovers(&device.path);
+    let paths: Vec<&Path> = devices.iter().map(|device| device.path.as_path()).collect();
     let audience = if arguments.json { Audience::Nobody } else { Audience::Terminal };
     interrupt.begin();
-    let display = ProgressDisplay::new(audience, &device.path, others, interrupt);
-    let ended = calibrate(device, &options, &display);
+    let display = ProgressDisplay::new(audience, &paths, interrupt);
+    let ended = calibrate(devices, &options, &display);
     drop(display);
     interrupt.keep();
     ended.map_err(|error| failure(&error, interrupt))
@@ -161,9 +204,14 @@ fn options(arguments: &Calibrate, begin: Moment) -> Options {
         file_size: arguments.file_size,
         max_latency: arguments.max_latency,
         duration: arguments.duration,
+        layout: arguments.simulate.unwrap_or(VolumeLayout::Concat),
+        stripe: arguments.stripe.unwrap_or(Bytes(Bytes::M)),
+        link: arguments.link,
+        sustain: arguments.sustain,
+        max_rate: arguments.max_rate,
         ..Options::new(arguments.run, arguments.seed, begin.iso())
     };
-    // Given with another --run they have been refused (`arguments::unused`).
+    // With another --run they have been rejected already (`arguments::unused`).
     arguments.advanced.apply(&mut options);
     options
 }
@@ -178,16 +226,18 @@ fn failure(error: &CalibrateError, interrupt: &Interrupt) -> Failure {
     }
 }
 
-/// Stores it for later runs, unless it is advanced: that one has only the points that it names, and
-/// would replace one with all main figures.
-fn store(arguments: &Calibrate, calibration: &Calibration, record: &str) -> Result<Option<PathBuf>, Failure> {
-    if calibration.mode == Mode::Advanced {
-        return Ok(None);
+/// The path under which the result is kept for later runs. An advanced one has only the points that
+/// it names, one of several paths or with a limit is not what the device can do: none of them may
+/// take the place of one with all main figures.
+fn kept_under(arguments: &Calibrate) -> Option<&Path> {
+    let whole = arguments.run != Mode::Advanced && arguments.max_rate.is_none();
+    match arguments.path.as_slice() {
+        [path] if whole => Some(path),
+        _ => None,
     }
-    Ok(Some(stored::write(&arguments.path, record)?))
 }
 
-/// The files of a bundle: name and text.
+/// Returns the files of a bundle: name and text.
 fn files(
     calibration: &Calibration,
     record: String,
@@ -200,7 +250,7 @@ fn files(
     Ok(reports.into_iter().chain(records).chain(tables(calibration, prefix)).collect())
 }
 
-/// The CSV files of a bundle: name and text.
+/// Returns the CSV files of a bundle: name and text.
 fn tables(calibration: &Calibration, prefix: &str) -> Vec<(String, String)> {
     let matrix = calibration.matrix();
     let tables = [

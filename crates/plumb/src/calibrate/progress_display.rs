@@ -25,8 +25,8 @@ pub struct ProgressDisplay<'a> {
     interrupt: &'a Interrupt,
     cancel: Cancel,
     line: Option<ProgressLine>,
-    /// Directory in which the calibration makes its own.
-    path: PathBuf,
+    /// Directories in which the calibration makes its own.
+    paths: Vec<PathBuf>,
     /// Directories of other calibrations there.
     others: Vec<PathBuf>,
     named: Once,
@@ -35,19 +35,14 @@ pub struct ProgressDisplay<'a> {
 impl<'a> ProgressDisplay<'a> {
     /// Draws for `audience`; `interrupt` decides when to stop.
     #[must_use]
-    pub fn new(
-        audience: Audience,
-        path: &Path,
-        others: Vec<PathBuf>,
-        interrupt: &'a Interrupt,
-    ) -> ProgressDisplay<'a> {
+    pub fn new(audience: Audience, paths: &[&Path], interrupt: &'a Interrupt) -> ProgressDisplay<'a> {
         let drawn = audience == Audience::Terminal && std::io::stderr().is_terminal();
         ProgressDisplay {
             interrupt,
             cancel: interrupt.cancel(),
             line: drawn.then(ProgressLine::new),
-            path: path.to_path_buf(),
-            others,
+            others: paths.iter().flat_map(|path| leftovers(path)).collect(),
+            paths: paths.iter().map(|path| path.to_path_buf()).collect(),
             named: Once::new(),
         }
     }
@@ -59,7 +54,11 @@ impl<'a> ProgressDisplay<'a> {
             let name = found.file_name().unwrap_or_default().to_string_lossy();
             name.contains(&process) && !self.others.contains(found)
         };
-        leftovers(&self.path).into_iter().filter(ours).for_each(|found| self.interrupt.temporary(found));
+        self.paths
+            .iter()
+            .flat_map(|path| leftovers(path))
+            .filter(ours)
+            .for_each(|found| self.interrupt.temporary(found));
     }
 }
 
@@ -84,7 +83,7 @@ impl ProgressObserver for ProgressDisplay<'_> {
 
 impl fmt::Debug for ProgressDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProgressDisplay").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("ProgressDisplay").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 

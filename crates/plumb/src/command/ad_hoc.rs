@@ -1,6 +1,6 @@
 //! Studies of commands given on the command line: the equivalent study file.
 //!
-//! Each value keeps the option that it comes from, so that a refusal names what was typed.
+//! Each value keeps its option, so that an error names the option.
 
 use crate::arguments::AroundCommand;
 use crate::failure::Failure;
@@ -11,17 +11,14 @@ use plumb_units::cut;
 
 /// Every arm once a block, unless `--blocks` says otherwise.
 const BLOCKS: &str = "10";
-/// Bytes of a command that its level is called by.
+/// Most bytes of a command in the label of its level.
 const LABEL_BYTES: usize = 60;
 /// The section of a study file that states the command.
 const SECTION: &str = "command";
-/// The measure of a figure that has no name of its own.
+/// Measure of a figure without a name.
 const FIGURE: &str = "figure";
 
-/// The text of a study file, with the option behind each of its lines.
-///
-/// # Errors
-/// When an argument is not of its form, or the study cannot be run.
+/// Returns the study, with the option of each of its values.
 pub fn study(command: &str, factors: &[String], around: &AroundCommand) -> Result<Study, Failure> {
     let whole = command.is_empty();
     let factors = match whole {
@@ -70,7 +67,7 @@ pub fn study(command: &str, factors: &[String], around: &AroundCommand) -> Resul
     draft.check(KINDS).map_err(|error| with_options(Failure::from(StudyError::from(error))))
 }
 
-/// Returns a refusal whose cure names the option in place of the line of a file.
+/// Returns an error whose cure names the option instead of a line of a file.
 pub(super) fn with_options(refusal: Failure) -> Failure {
     let cures =
         [("say expects = \"same\" at the top", "give --same"), ("say expects = \"same\"", "give --same")];
@@ -79,7 +76,7 @@ pub(super) fn with_options(refusal: Failure) -> Failure {
     Failure { message, ..refusal }
 }
 
-/// The values of a receipt: `WORD=VALUE:KIND:WHAT`.
+/// Parses a receipt of the form `WORD=VALUE:KIND:WHAT`.
 fn receipt(text: &str) -> Result<Vec<(&'static str, DraftValue<'_>)>, Failure> {
     let refused = |what: &str| {
         Failure::usage(format!(
@@ -99,7 +96,7 @@ fn receipt(text: &str) -> Result<Vec<(&'static str, DraftValue<'_>)>, Failure> {
             let (path, flag) = what.rsplit_once(' ').ok_or_else(|| refused("a path and a flag"))?;
             row.extend([("path", path.into()), ("flag", flag.into())]);
         }
-        // The reader of the study lists the other kinds.
+        // The parser of the study rejects unknown kinds and lists the known ones.
         _ => {
             let number = what.parse::<f64>().ok().map(|_| DraftValue::Number(what));
             row.push(("at_least", number.ok_or_else(|| refused("the least number that must be seen"))?));
@@ -132,7 +129,7 @@ fn measured<'a>(draft: &mut Draft<'_>, around: &'a AroundCommand) -> Result<&'a 
     Ok(name)
 }
 
-/// Refuses options of a declared figure for a measure that every command has.
+/// Rejects options of a declared figure for a measure that every command has.
 fn require_unadorned(measure: &str, around: &AroundCommand) -> Result<(), Failure> {
     let given = [("--take", &around.take), ("--unit", &around.unit), ("--better", &around.better)];
     match given.into_iter().find_map(|(option, value)| Some((option, value.as_ref()?))) {
@@ -155,10 +152,7 @@ fn named_by(pointer: &str) -> &str {
     if named { last } else { FIGURE }
 }
 
-/// The name of a factor, and two values or more.
-///
-/// # Errors
-/// When it has another form; `example` is one that has this.
+/// Parses the name of a factor and two or more values. `example` shows the form in the error.
 pub fn named_values(text: &str, example: &str) -> Result<(String, Vec<String>), Failure> {
     let refused = |why: &str| Failure::usage(format!("--factor {text}: {why}, as in {example}"));
     let (name, values) = text.split_once('=').ok_or_else(|| refused("expected a name with its values"))?;
@@ -172,7 +166,7 @@ pub fn named_values(text: &str, example: &str) -> Result<(String, Vec<String>), 
 /// A word with its values, each with the label of its level.
 struct Factor {
     name: String,
-    /// The option that it comes from.
+    /// The option with the word.
     origin: String,
     levels: Vec<(String, String)>,
 }
@@ -184,8 +178,8 @@ impl Factor {
         Ok(Factor { name, origin: format!("--factor {text}"), levels })
     }
 
-    /// Each level is called as its command, which is cut where it is long; of several that are then
-    /// alike the later ones have their number.
+    /// Returns the factor of these commands. A level's label is its command, cut if it is long;
+    /// equal labels get a number.
     fn of_commands(commands: &[String]) -> Factor {
         let mut levels: Vec<(String, String)> = Vec::new();
         for (number, command) in (1..).zip(commands) {
@@ -199,8 +193,8 @@ impl Factor {
         Factor { name: "command".to_string(), origin: "COMMAND".to_string(), levels }
     }
 
-    /// Returns the name of the claim about a level, which has the level's number, or the command's
-    /// text as far as a name allows.
+    /// Returns the name of the claim about a level: the level's number, or the command's text as
+    /// far as a name allows.
     fn claim(&self, number: usize, label: &str) -> String {
         let name = plain(label);
         let fits = name.len() <= LABEL_BYTES && name.starts_with(|first: char| first.is_ascii_alphanumeric());
@@ -237,7 +231,7 @@ impl Factor {
     }
 }
 
-/// A value as a part of a name.
+/// Returns a value in the form of a name.
 fn plain(value: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_');
     value.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect()

@@ -1,5 +1,4 @@
-//! `plumb audit`: published claims against their own figures, and against bundles that ask the
-//! same.
+//! `plumb audit`: checks published claims against their own figures and against bundles.
 
 use crate::arguments::AuditOf;
 use crate::failure::Failure;
@@ -16,21 +15,19 @@ use plumb_units::nearest;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a claim file at most: the largest that comes with the program has 3 KB.
+/// Most bytes of a claim file. The largest shipped one has 3 KB.
 const FILE_MOST: u64 = 1 << 20;
-/// Claims of one audit at most.
+/// Most claims of one audit.
 const CLAIMS_MOST: usize = 10_000;
 
-/// A claim, and the directory from which it names its bundle.
+/// A claim, and the directory that its bundle's path is relative to.
 struct Read {
     claim: PublishedClaim,
     from: PathBuf,
 }
 
-/// Audits claims, and ends as the one that stands worst.
-///
-/// # Errors
-/// When a file is no claim, or names no bundle of the study that it speaks of.
+/// Audits claims; the outcome is that of the worst. Fails if a given bundle is
+/// not of the claim's study.
 pub fn run(arguments: &AuditOf) -> Result<Outcome, Failure> {
     let claims = read(&arguments.claims)?;
     if let (Some(bundle), [_, another, ..]) = (&arguments.bundle, &claims[..]) {
@@ -54,7 +51,7 @@ pub fn run(arguments: &AuditOf) -> Result<Outcome, Failure> {
     Ok(Outcome::Stands(page::worst(&audits).unwrap_or(Standing::Proved)))
 }
 
-/// The claims that were named: files, directories, or names of those that come with the program.
+/// Reads the named claims: files, directories, or shipped claims.
 fn read(named: &[PathBuf]) -> Result<Vec<Read>, Failure> {
     let refused = |error: plumb_audit::ClaimError| Failure::usage(error.to_string());
     if named.is_empty() {
@@ -81,7 +78,7 @@ fn read(named: &[PathBuf]) -> Result<Vec<Read>, Failure> {
     Ok(claims)
 }
 
-/// A file, or the claim files of a directory by name.
+/// Returns a file, or the claim files of a directory by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
@@ -160,12 +157,12 @@ fn evidence(claim: &PublishedClaim, from: &Path, given: Option<&Path>) -> Result
     })
 }
 
-/// The claim of the study that speaks of a claim.
+/// Returns the study's claim that corresponds to a published claim.
 fn asked(experiment: &Experiment) -> &str {
     experiment.claim.as_deref().or(experiment.contrary.as_deref()).unwrap_or_default()
 }
 
-/// The standing of a study's claim: what is proved may be less than what was claimed.
+/// Returns the standing of a study's claim. The proved effect may be less than the claimed one.
 fn standing(judged: &JudgedClaim) -> Standing {
     match judged.outcome {
         ClaimOutcome::Holds => Standing::Proved,

@@ -9,11 +9,9 @@ use plumb_engine::Settings;
 use plumb_engine::backup::{self, Copied, Verification};
 use plumb_events::{Recorder, Role};
 use plumb_units::RowCount;
+use serde_json::json;
 
 /// Copies the database. An incomplete copy is removed.
-///
-/// # Errors
-/// When there is none, or its files cannot be copied.
 pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open(&arguments.path, Settings::default(), &interrupt)?;
@@ -28,27 +26,35 @@ pub fn run(arguments: &Backup) -> Result<Outcome, Failure> {
     };
     let copy = || backup::backup(&instance, transactions.as_ref(), &session, &arguments.to, verification);
     let copied = interrupt.whole_or_nothing(&arguments.to, copy)?;
-    said("copied to", &arguments.to.display().to_string(), &copied)
+    said(arguments.json, "copied to", &arguments.to.display().to_string(), &copied)
 }
 
-/// Makes the database of a backup. An incomplete one is removed.
-///
-/// # Errors
-/// When the backup is damaged, or a database exists there.
+/// Makes the database of a backup. An incomplete one is removed. Fails if the backup is damaged,
+/// or a database exists there.
 pub fn restore(arguments: &Restore) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let home = database::home_in(&arguments.path)?;
     let session = Recorder::new().session(Role::User);
     let cancel = interrupt.cancel();
-    // Messages name its files by paths that hold in any directory.
+    // The path becomes absolute, so that messages hold in any directory.
     let from = arguments.from.canonicalize().unwrap_or_else(|_| arguments.from.clone());
     let restore = || backup::restore(&session, &cancel, &from, &home);
     let copied = interrupt.whole_or_nothing(&home, restore)?;
-    said("verified and restored to", &home.display().to_string(), &copied)
+    said(arguments.json, "verified and restored to", &home.display().to_string(), &copied)
 }
 
-fn said(what: &str, place: &str, copied: &Copied) -> Result<Outcome, Failure> {
+fn said(json: bool, what: &str, place: &str, copied: &Copied) -> Result<Outcome, Failure> {
     let Copied { file_count, bytes, block_count, elapsed } = copied;
+    if json {
+        output::print_json(&json!({
+            "path": place,
+            "files": file_count,
+            "bytes": bytes.0,
+            "blocks_verified": block_count,
+            "elapsed_s": elapsed.seconds(),
+        }))?;
+        return Ok(Outcome::Fine);
+    }
     let rate = bytes.per(*elapsed);
     let verified = match block_count {
         0 => String::new(),

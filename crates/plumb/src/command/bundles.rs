@@ -1,7 +1,7 @@
-//! `plumb list bundles`: what runs, studies and calibrations have kept.
+//! `plumb list bundles`: bundles of runs, studies and calibrations.
 //!
 //! The record of a bundle shows its kind. Its row repeats the line under the report's title. A
-//! command that ended early has no bundle, but a row all the same (`history`).
+//! command that ended early has a row, too, from the `history`.
 
 use crate::failure::Failure;
 use crate::history;
@@ -36,10 +36,8 @@ pub struct Found {
     pub bytes: Option<Bytes>,
 }
 
-/// The bundles in `plumb-reports` below a directory and what ended early there, the oldest first.
-///
-/// # Errors
-/// When the directory is there and cannot be read.
+/// Returns the bundles in `plumb-reports` below a directory and the commands that ended early
+/// there, the oldest first. A missing directory has none.
 pub fn find(directory: &Path) -> Result<Vec<Found>, Failure> {
     let reports = directory.join(orphans::REPORTS);
     if !reports.exists() {
@@ -69,7 +67,7 @@ fn bundle(path: PathBuf) -> Option<Found> {
     let since = written.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     // A study that has not ended has no report.
     let headline = headline(&outside::text(&path.join(text)).unwrap_or_default());
-    // A record that cannot be read reports that when it is opened.
+    // An unreadable record is reported when the user opens it.
     let record = (kind == "run").then(|| run_record(&path).ok()).flatten().map(|(_, record)| record);
     let asked = match (&record, kind) {
         (Some(record), _) => beside_defaults(record),
@@ -87,7 +85,7 @@ fn bundle(path: PathBuf) -> Option<Found> {
     })
 }
 
-/// Returns the state that a report begins with, below its title, on as many lines as it goes on.
+/// Returns the state at the start of a report, which may take several lines.
 fn headline(report: &str) -> Option<String> {
     let mut lines = report.lines().skip(1);
     let first = lines.next()?.trim();
@@ -126,7 +124,7 @@ fn factors(bundle: &Path) -> Option<String> {
     Some(name.chain(factors).collect::<Vec<_>>().join(" "))
 }
 
-/// Bytes of the files in a directory and in those below it; no link is followed.
+/// Returns the bytes of all files in a directory tree; no link is followed.
 fn bytes_in(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     let bytes = entries.flatten().filter_map(|entry| {

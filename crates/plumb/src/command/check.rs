@@ -22,11 +22,8 @@ use plumb_study::Stage;
 use plumb_units::RowCount;
 use serde_json::json;
 
-/// Checks one table or all of them.
-///
-/// # Errors
-/// When something is wrong: the exit code of a failed verification for damaged data, 1 for
-/// data that cannot be reached.
+/// Checks one table or all of them. Fails with the exit code of a failed verification for damaged
+/// data, and with 1 for data that cannot be reached.
 pub fn run(arguments: &Check) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let interrupt = Interrupt::install()?;

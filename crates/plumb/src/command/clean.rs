@@ -9,15 +9,16 @@ use plumb_io::cure;
 use plumb_io::named_directory;
 use plumb_run::orphans::{self, End, Orphan};
 use plumb_units::Bytes;
+use serde_json::json;
 use std::path::Path;
 
 /// Lists the leftovers, and removes them.
-///
-/// # Errors
-/// When there is no such directory, or something cannot be removed.
 pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     named_directory::require("--path", &arguments.path)?;
     let found = orphans::find(&arguments.path);
+    if arguments.json {
+        return as_json(arguments, found);
+    }
     if found.is_empty() {
         output::print(&format!("{}: no killed process left anything\n", arguments.path.display()))?;
         return Ok(Outcome::Fine);
@@ -36,6 +37,13 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
         output::print(&format!("{} would be freed\n", total(&found)))?;
         return Ok(Outcome::Fine);
     }
+    let freed = free(found)?;
+    output::print(&format!("{freed} freed\n"))?;
+    Ok(Outcome::Fine)
+}
+
+/// Removes leftovers, or restores the originals; returns the bytes that this freed.
+fn free(found: Vec<Orphan>) -> Result<Bytes, Failure> {
     let mut freed = Bytes(0);
     for orphan in found {
         let (path, bytes, end) = (shown(&orphan.path), orphan.bytes, orphan.end());
@@ -53,7 +61,20 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
             freed.0 += bytes.0;
         }
     }
-    output::print(&format!("{freed} freed\n"))?;
+    Ok(freed)
+}
+
+/// Prints what was found, and the bytes that were freed: 0 of a dry run.
+fn as_json(arguments: &Clean, found: Vec<Orphan>) -> Result<Outcome, Failure> {
+    let rows: Vec<_> = found
+        .iter()
+        .map(|orphan| {
+            let stays = orphan.stray().map(shown);
+            json!({ "path": shown(&orphan.path), "bytes": orphan.bytes.0, "stays_because_of": stays })
+        })
+        .collect();
+    let freed = if arguments.dry_run { Bytes(0) } else { free(found)? };
+    output::print_json(&json!({ "found": rows, "freed_bytes": freed.0 }))?;
     Ok(Outcome::Fine)
 }
 

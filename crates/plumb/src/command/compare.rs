@@ -1,22 +1,28 @@
-//! `plumb compare`: two runs, or two arms of studies, side by side.
+//! `plumb compare`: two runs, or two arms of studies, side by side; also a run and a baseline.
 
 use crate::arguments::Compare;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::output;
 use crate::targets::KINDS;
+use crate::{baseline, output};
 use plumb_record::RunState;
 use plumb_report::html;
 use plumb_study::bundle;
 use plumb_study::compare::compare;
+use std::path::Path;
 
-/// Compares two runs or arms, and prints or writes the comparison.
-///
-/// # Errors
-/// When a side is no bundle and no arm of one, the two ran different workloads, or
-/// a report cannot be written.
+/// Compares two runs or arms, and prints or writes the comparison. Fails if a side is no bundle and
+/// no arm of one, the two ran different workloads, or a report cannot be written.
 pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
-    let comparison = compare(&arguments.first, &arguments.second, KINDS)?;
+    if let Some(name) = &arguments.save_baseline {
+        baseline::save(name, Path::new(&arguments.first))?;
+    }
+    let (first, second) = match (&arguments.baseline, &arguments.second) {
+        (Some(name), _) => (baseline::find(name)?, &arguments.first),
+        (None, Some(second)) => (arguments.first.clone(), second),
+        (None, None) => return Ok(Outcome::Fine),
+    };
+    let comparison = compare(&first, second, KINDS)?;
     let document = plumb_pages::compare::document(&comparison);
     if let Some(path) = &arguments.html {
         bundle::write_new(path, &html::render(&document))?;

@@ -1,8 +1,8 @@
 //! `plumb export` and `plumb head`: rows of a table, for other programs and for people.
 //!
 //! Rows come in the table's order, or in that of an index: then each entry's row is fetched by its
-//! id, some thousand at a time. Values are written so that `plumb load` reads them again: numbers
-//! and dates as in the loaded file, otherwise in their shortest form, NULL as an empty field.
+//! id, some thousand at a time. `plumb load` can read the output: numbers and dates are written as
+//! in the loaded file, otherwise in their shortest form, NULL as an empty field.
 
 use crate::arguments::{Export, Format, Head};
 use crate::failure::Failure;
@@ -23,6 +23,7 @@ use plumb_io::Disk;
 use plumb_types::{Column, Schema, Value};
 use plumb_units::RowId;
 use plumb_workload::csv_writer;
+use serde_json::{Value as Json, json};
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -52,9 +53,6 @@ impl Format {
 }
 
 /// Writes the rows to standard output or to a new file.
-///
-/// # Errors
-/// When there is no such table, column or index, or rows cannot be read or written.
 pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let rows = Rows {
@@ -77,7 +75,11 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
                 .write(&rows, &arguments.path, &interrupt, &mut file)
                 .and_then(|count| file.finish().map(|()| count))
                 .and_then(|count| {
-                    output::print(&format!("{}: {}\n", path.display(), output::counted(count, "row")))
+                    let shown = path.display().to_string();
+                    match arguments.json {
+                        true => output::print_json(&json!({ "file": shown, "rows": count })),
+                        false => output::print(&format!("{shown}: {}\n", output::counted(count, "row"))),
+                    }
                 })
         }
     };
@@ -89,9 +91,6 @@ fn cannot_go_on(failure: Failure, interrupt: &Interrupt) -> Failure {
 }
 
 /// Shows the first rows in columns.
-///
-/// # Errors
-/// The errors that [`export`] returns.
 pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let rows = Rows {
@@ -110,6 +109,14 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
             Ok(())
         },
     )?;
+    if arguments.json {
+        let object = |row: Vec<String>| {
+            let cell = |cell: String| if cell.is_empty() { Json::Null } else { cell.into() };
+            Json::Object(names.iter().cloned().zip(row.into_iter().map(cell)).collect())
+        };
+        return output::print_json(&Json::Array(shown.into_iter().map(object).collect()))
+            .map(|()| Outcome::Fine);
+    }
     if shown.is_empty() {
         return output::print(&format!("no rows; its columns are {}\n", names.join(", ")))
             .map(|()| Outcome::Fine);

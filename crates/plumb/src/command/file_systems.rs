@@ -27,10 +27,8 @@ pub struct Required {
 }
 
 /// Finds the file systems of the requested study, and fails if they cannot be made. `resumed`
-/// is the bundle to continue.
-///
-/// # Errors
-/// When the user is not root or a tool is missing, or such a study is to be resumed.
+/// is the bundle to continue. Fails if the user is not root or a tool is missing, or such a
+/// study is to be resumed.
 pub fn require(arguments: &Study, resumed: Option<&Path>) -> Result<Required, Failure> {
     if let Some(bundle) = resumed.filter(|bundle| had_own(bundle)) {
         return Err(Failure::usage(format!(
@@ -63,10 +61,8 @@ fn had_own(bundle: &Path) -> bool {
 }
 
 impl Required {
-    /// Makes and mounts them; dropping the result removes them.
-    ///
-    /// # Errors
-    /// When one cannot be made, or an interruption is requested; then none remains.
+    /// Makes and mounts them; dropping the result removes them. Fails if one cannot be made, or an
+    /// interruption is requested. Then none remains.
     pub fn make(&self, interrupt: &Interrupt) -> Result<Vec<LoopMount>, Failure> {
         if self.kinds.is_empty() {
             return Ok(Vec::new());

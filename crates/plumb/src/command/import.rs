@@ -11,15 +11,11 @@ use plumb_report::Document;
 use plumb_study::bundle::Reservation;
 use std::path::{Path, PathBuf};
 
-/// The file of a bundle that has all tables of the report.
+/// File of a bundle with all tables of the report.
 const TABLES: &str = "imported.json";
 
-/// Imports files, each with all of its reports. A file that cannot be imported keeps none of the
-/// others back.
-///
-/// # Errors
-/// When a file has no report that is known, or with `--strict` a line that is not understood: the
-/// first such file, behind the reports of all others.
+/// Imports all reports of all files. After the others, fails on the first file without a known
+/// report, and with `--strict` on one with a line that is not understood.
 pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
     let mut failed = None;
     let mut all = Vec::new();
@@ -62,7 +58,7 @@ fn document(import: &Imported) -> Document {
     }
 }
 
-/// The first line of a report that is not understood.
+/// Returns an error with the first line that is not understood.
 fn not_understood(file: &Path, import: &Imported) -> Option<Failure> {
     let unread = &import.report.unread;
     let first = unread.first()?;
@@ -76,7 +72,7 @@ fn not_understood(file: &Path, import: &Imported) -> Option<Failure> {
     )))
 }
 
-/// What was understood and what not, in the order of the lines.
+/// Returns a table of the sections and lines that were understood, and those that were not.
 fn list(import: &Imported) -> String {
     let report = &import.report;
     let row = |line: u32, what: &str, rows: String, columns: String, heading: &str| {
@@ -115,8 +111,8 @@ fn list(import: &Imported) -> String {
     )
 }
 
-/// Keeps each import that has a record as the bundle of a run: in the directory, or in one of its
-/// number below it where there are several.
+/// Writes each import with a record as the bundle of a run: to the directory, or if there are
+/// several, to numbered ones below it.
 fn keep(directory: &Path, all: &[Imported]) -> Result<(), Failure> {
     let kept: Vec<&Imported> = all.iter().filter(|import| import.record.is_some()).collect();
     for import in all.iter().filter(|import| import.record.is_none()) {

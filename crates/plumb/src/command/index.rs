@@ -15,13 +15,10 @@ use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
 use plumb_record::Record;
 use plumb_run::evidence::{Asked, Evidence};
-use plumb_run::{assemble, device_probe, stored, workload};
+use plumb_run::{assemble, calibration_store, device_probe, workload};
 use plumb_study::Stage;
 
 /// Builds the index, as a measured run.
-///
-/// # Errors
-/// When there is no such table or column, or the build fails.
 pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
     let columns = types::parse_columns(&arguments.columns.join(" "))?;
@@ -42,8 +39,8 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
     let rows = instance.catalog().table(&arguments.table)?.row_count;
     let devices = devices(&instance)?;
-    let limits = stored::limits(&[&arguments.path], &under_tables(&instance, &devices));
-    let watch = Watch::start(Audience::Terminal);
+    let limits = calibration_store::limits(&[&arguments.path], &under_tables(&instance, &devices));
+    let watch = Watch::start(if arguments.json { Audience::Nobody } else { Audience::Terminal });
     let begin = clock::now();
     device_probe::make_cold(&instance);
     watch.stage(&Stage::Build { recorder: &instance.recorder, rows });
@@ -65,6 +62,11 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
     let seen = Evidence::of(&instance, asked, measured, &devices, Vec::new()).with_limits(None, limits);
     let record = assemble::record(&seen);
     let document = plumb_pages::run::document(&record);
+    if arguments.json {
+        bundle::keep(bundle.as_ref(), &record, &document)?;
+        output::print(&(record.to_json()? + "\n"))?;
+        return Ok(run::outcome(&record));
+    }
     let report = if arguments.report { output::report(&document) + "\n" } else { String::new() };
     let shown = report + &output::summary(&document);
     bundle::show(&shown, bundle.as_ref(), &record, &document)?;

@@ -5,19 +5,16 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_pages::info::{HEAD, line};
+use plumb_pages::info::{head, line};
 use plumb_study::bundle::{CALIBRATION, Contents, RUNS, run_record};
+use serde_json::Value;
 use std::path::Path;
 
-/// Prints a line for a bundle of a run, and one for each finished run of a study's
-/// bundle. A calibration has none, which a remark reports. A bundle that cannot be read
-/// does not hide the others.
-///
-/// # Errors
-/// When a bundle has no record that this program can read: the error of the first such bundle,
-/// after the lines of all others.
+/// Prints a line for a bundle of a run, and one for each finished run of a study's bundle. A
+/// calibration has none, which a remark reports. A bundle that cannot be read does not hide the
+/// others. The error of the first such bundle is returned after the lines of all others.
 pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
-    let mut text = format!("{HEAD}\n");
+    let mut text = String::new();
     let mut failed = None;
     for bundle in &arguments.bundles {
         match lines(bundle) {
@@ -25,11 +22,30 @@ pub fn run(arguments: &Info) -> Result<Outcome, Failure> {
             Err(failure) => failed = failed.or(Some(failure)),
         }
     }
-    output::print(&text)?;
+    match arguments.json {
+        true => output::print_json(&as_json(&text))?,
+        false => output::print(&format!("{}\n{text}", head()))?,
+    }
     failed.map_or(Ok(Outcome::Fine), Err)
 }
 
-/// The lines of a bundle.
+/// Returns an object for each line, with the columns' names; a blank column is null.
+fn as_json(lines: &str) -> Value {
+    let name = |column: &str| column.to_lowercase().replace(' ', "_");
+    let value = |cell: &str| match cell.parse::<f64>() {
+        _ if cell.is_empty() => Value::Null,
+        Ok(number) => number.into(),
+        Err(_) => cell.into(),
+    };
+    let head = head();
+    let object = |line: &str| {
+        let cells = head.split('|').zip(line.split('|')).filter(|(column, _)| !column.is_empty());
+        Value::Object(cells.map(|(column, cell)| (name(column), value(cell))).collect())
+    };
+    Value::Array(lines.lines().map(object).collect())
+}
+
+/// Returns the lines of a bundle.
 fn lines(bundle: &Path) -> Result<String, Failure> {
     let shown = bundle.display().to_string();
     let shown = shown.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! `plumb list`: workloads, studies, settings, events, statistics, tables and bundles.
+//! `plumb list`: workloads, studies, settings, events, statistics, rules, tables and bundles.
 
 use crate::arguments::{List, Listing};
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{Parameter, WORKLOADS, Workload};
 use serde_json::Value;
 
-/// A field of a list, as people read it and as programs do.
+/// A field of a list, as text and as JSON.
 struct Field {
     shown: String,
     value: Value,
@@ -45,7 +45,7 @@ impl Field {
         Field { shown: format!("{:.2} s", time.seconds()), value: time.seconds().into() }
     }
 
-    /// True if it has a text in it, in any case.
+    /// True if the field contains a text, in any case.
     fn has(&self, text: &str) -> bool {
         self.shown.to_lowercase().contains(&text.to_lowercase())
     }
@@ -59,10 +59,7 @@ impl Field {
 /// The names of the fields, and the rows.
 type Rows = (Vec<String>, Vec<Vec<Field>>);
 
-/// Prints the list as columns or JSON.
-///
-/// # Errors
-/// When tables are requested and there is no database.
+/// Prints the list as columns or JSON. Fails if tables are requested and there is no database.
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
     let (head, mut rows) = match arguments.what {
         Listing::Workloads => workloads(),
@@ -71,6 +68,8 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
         Listing::Settings => of_texts(document::settings_list()),
         Listing::Events => of_texts(document::events_list()),
         Listing::Statistics => of_texts(document::statistics_list()),
+        Listing::Rules => of_texts(document::rules_list()),
+        Listing::Reasons => of_texts(document::reasons_list()),
         Listing::Bundles => bundles(arguments)?,
         Listing::Tables => {
             let interrupt = Interrupt::install()?;
@@ -100,14 +99,14 @@ fn named(head: &[&str]) -> Vec<String> {
     head.iter().map(|name| (*name).to_string()).collect()
 }
 
-/// A list of texts whose first row is the head.
+/// Returns a list of texts; the first row is the head.
 fn of_texts(texts: Vec<Vec<String>>) -> Rows {
     let mut texts = texts.into_iter();
     let head = texts.next().unwrap_or_default();
     (head, texts.map(|row| row.into_iter().map(Field::from).collect()).collect())
 }
 
-/// A list of objects, whose names are those of the head.
+/// Formats a list of objects, with the names of the head.
 fn as_json(head: &[String], rows: Vec<Vec<Field>>) -> String {
     let object = |row: Vec<Field>| {
         let names = head.iter().map(|name| name.to_lowercase().replace(' ', "_"));
@@ -244,12 +243,12 @@ fn index_row(index: &Index, names: &[String]) -> Vec<Field> {
     ]
 }
 
-/// Blocks in use of some extents.
+/// Returns the blocks of some extents.
 fn used_blocks(extents: &[SegmentExtent]) -> Field {
     Field::count(extents.iter().map(|extent| u64::from(extent.used)).sum())
 }
 
-/// The columns of a table.
+/// Formats the columns of a table.
 fn described(schema: &Schema) -> String {
     let columns = schema.columns.iter().map(|column| {
         let required = if column.nullable { "" } else { " NOT NULL" };
@@ -258,7 +257,7 @@ fn described(schema: &Schema) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// The columns of a key.
+/// Formats the columns of a key.
 fn key(columns: &[IndexColumn], names: &[String]) -> String {
     let columns = columns.iter().map(|column| {
         let name = names.get(column.position).map_or("?", String::as_str);

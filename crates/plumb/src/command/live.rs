@@ -20,7 +20,7 @@ use plumb_events::{Role, Session, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_run::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
 use plumb_run::workload::redo;
-use plumb_run::{archiving, assemble, stored};
+use plumb_run::{archiving, assemble, calibration_store};
 use plumb_study::Stage;
 use plumb_study::bundle::Reservation;
 use plumb_types::RowSource;
@@ -37,9 +37,6 @@ const ARRAY_BYTES: usize = 64 * Bytes::K as usize;
 const COMMIT_EVERY: u64 = 1000;
 
 /// Fails on more sessions than the log takes, before a large file is read.
-///
-/// # Errors
-/// As `plumb run redo` does.
 pub fn require_sessions(arguments: &Load, target: &Target<'_>) -> Result<(), EngineError> {
     let largest = target.largest_block();
     redo::require_sessions(sessions(arguments), arguments.block_size.map_or(largest, |own| own.max(largest)))
@@ -50,9 +47,6 @@ fn sessions(arguments: &Load) -> u64 {
 }
 
 /// Inserts the rows of a file into a new table, and verifies them. Committed rows stay in any case.
-///
-/// # Errors
-/// When the database or the table cannot be made, or the import fails.
 pub fn import(
     arguments: &Load,
     target: &mut Target<'_>,
@@ -63,7 +57,7 @@ pub fn import(
     target.make()?;
     let instance = target.instance();
     let devices = devices(instance)?;
-    let limits = stored::limits(&[&arguments.path], &under_tables(instance, &devices));
+    let limits = calibration_store::limits(&[&arguments.path], &under_tables(instance, &devices));
     let session = instance.recorder.session(Role::LoadCoordinator);
     let tablespace = tablespace(instance, arguments.block_size)?;
     let transactions = database::open_transactions(instance, &session)?;
@@ -82,7 +76,7 @@ pub fn import(
     let watch = Watch::start(audience(arguments));
     watch.stage(&Stage::Import { recorder: &instance.recorder, rows: source.row_count().unwrap_or(0) });
     let begin = clock::now();
-    let (imported, measured) = measured(&transactions, (&session, source, &spec), &devices, &watch);
+    let (imported, measured) = measured(&transactions, &session, source, &spec, &devices, &watch);
     let measured = measured.map_err(|error| ended_early(&error, &imported, &table))?;
     let judged = redo::judge(&transactions, &table, (imported.row_count, imported.row_sum));
     drop(watch);
@@ -120,7 +114,9 @@ pub fn import(
 /// Measures the import; with an error also returns the committed rows.
 fn measured(
     transactions: &Transactions<'_>,
-    (session, source, spec): (&Session, &CsvFile, &ImportSpec<'_>),
+    session: &Session,
+    source: &CsvFile,
+    spec: &ImportSpec<'_>,
     devices: &[DeviceDescription],
     watch: &Watch,
 ) -> (Imported, Result<Measured, EngineError>) {
@@ -188,10 +184,8 @@ fn staying(rows: u64, table: &str) -> String {
     format!("{} {verbs} in table {table}", output::counted(rows, "row"))
 }
 
-/// Makes an index on a table that may have rows.
-///
-/// # Errors
-/// When a name is taken, a column is missing, or two rows have a key that must be unique.
+/// Makes an index on a table that may have rows. Fails if a name is taken, a column is missing, or
+/// two rows have a key that must be unique.
 pub fn index(
     instance: &Instance,
     arguments: &Index,
@@ -221,9 +215,6 @@ pub fn index(
 }
 
 /// Checks tables after recovery from a crash, and notes damage.
-///
-/// # Errors
-/// When the database cannot be opened.
 pub fn check(
     arguments: &Check,
     tables: &[String],

@@ -30,12 +30,9 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Loads the file into a new table.
-///
-/// # Errors
-/// When the file cannot be read, breaks its format, or the table cannot be made.
 pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let settings = settings::parse_for_files(&arguments.set)?;
-    require_name(&arguments.table)?;
+    require_name("--table", &arguments.table)?;
     let interrupt = Interrupt::install()?;
     let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     // Checks the database before a large file is read.
@@ -88,7 +85,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
-/// The tablespace for blocks of the size that was asked for, made if it is not there.
+/// Returns the tablespace for blocks of the requested size, and makes it if it is missing.
 pub fn tablespace(instance: &Instance, block_size: Option<BlockSize>) -> Result<Purpose, EngineError> {
     let session = instance.recorder.session(Role::LoadCoordinator);
     block_size.map_or(Ok(Purpose::Users), |size| instance.tablespace_of(&session, size, Bytes(0)))
@@ -147,7 +144,7 @@ pub fn skipped(lines: u64) -> String {
     }
 }
 
-/// In place of a file's name: standard input.
+/// Name that stands for standard input.
 const STDIN: &str = "-";
 
 /// Standard input, copied to a file without a name, because a file is read twice. The kernel frees
@@ -192,7 +189,7 @@ fn options(arguments: &Load, kept: Option<&Kept>) -> Result<CsvOptions, Failure>
     })
 }
 
-/// The first row of the file.
+/// Returns the meaning of the file's first row.
 fn header(arguments: &Load) -> Result<Header, Failure> {
     match (&arguments.names, arguments.no_header, arguments.header) {
         (Some(names), ..) => types::parse_names(names).map(Header::Given),
@@ -216,14 +213,14 @@ fn several_lines(found: SeveralLines) -> String {
     )
 }
 
-/// Names go into messages, lists and other commands' arguments.
-fn require_name(table: &str) -> Result<(), Failure> {
+/// Rejects a name that would not work in messages, lists and arguments of commands.
+pub fn require_name(option: &str, table: &str) -> Result<(), Failure> {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#');
     if !table.is_empty() && table.len() <= NAME_BYTES_MAX && table.chars().all(plain) {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "--table {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
+        "{option} {:?}: a table's name has 1 to {NAME_BYTES_MAX} letters, digits, _, $ or #; choose another name",
         cut(table, NAME_BYTES_MAX)
     )))
 }

@@ -1,4 +1,4 @@
-//! The commands, one a file, but for runs and calibrations.
+//! The commands, one per file, except runs and calibrations.
 
 pub mod ad_hoc;
 pub mod audit;
@@ -7,6 +7,7 @@ pub mod bundles;
 pub mod check;
 pub mod clean;
 pub mod compare;
+pub mod copy;
 pub mod diagnose;
 pub mod drop;
 pub mod export;
@@ -20,6 +21,7 @@ pub mod load;
 mod of_workload;
 mod places;
 pub mod report;
+pub mod scan_instance;
 pub mod share;
 pub mod sort;
 pub mod study;

@@ -11,13 +11,9 @@ use plumb_units::path_text;
 use plumb_workload::{WORKLOADS, Workload};
 use std::path::Path;
 
-/// A factor as it is typed.
 const EXAMPLE: &str = "filesystemio_options=none,setall";
 
-/// The study that the arguments state.
-///
-/// # Errors
-/// When the name is none of a workload, or what is stated cannot be run.
+/// Returns the study of the arguments.
 pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
     let name = arguments.study.as_deref().unwrap_or_default();
     require_workload(name)?;
@@ -56,7 +52,7 @@ fn require_workload(name: &str) -> Result<(), Failure> {
         _ if catalog::text(name).is_some() || catalog::suite(name).is_some() => {
             format!("the study {name} has its own factors; name a workload instead ({known})")
         }
-        // The reader of the study lists the known names.
+        // The parser of the study lists the known names.
         _ => return Ok(()),
     };
     Err(Failure::usage(format!("--factor: {is}, or leave it out")))
@@ -75,7 +71,7 @@ fn varied(text: &str) -> Result<Varied, Failure> {
     Ok(Varied { origin: format!("--factor {text}"), setting, values, expect: "differs".to_string() })
 }
 
-/// Two places or more make a factor of their own.
+/// Returns a factor of the places if there are two or more.
 fn of_places(arguments: &Study) -> Result<Option<Varied>, Failure> {
     let paths = &arguments.conduct.path;
     if paths.len() < 2 {

@@ -1,8 +1,8 @@
-//! The places that `--path` names, in a study.
+//! Fills the directories of `--path` into a study.
 //!
-//! A study that compares places has `"@1"`, `"@2"` and so on for the first and the second `--path`,
-//! or `"@ext4"` for a file system made for it (`file_systems`). Any other study with two or more
-//! places gets a factor of them, and a claim for each against the first.
+//! A study that compares places has `"@1"`, `"@2"` and so on for each `--path`, or `"@ext4"` for a
+//! file system made for it (`file_systems`). Any other study with two or more places gets a factor
+//! of them, with a claim for each against the first.
 
 use super::file_systems;
 use crate::failure::Failure;
@@ -17,10 +17,8 @@ pub const AS_GOOD: &str = "equal within 10%";
 /// The option that names places.
 const OPTION: &str = "--path";
 
-/// Fills these places into a study.
-///
-/// # Errors
-/// When a place is missing, or one more is named than the study has.
+/// Fills these places into a study. Fails if a place is missing, or one more is
+/// named than the study has.
 pub fn fill(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     require_different(paths)?;
     let base = paths.first().map_or(Path::new("."), PathBuf::as_path);
@@ -47,10 +45,7 @@ pub fn fill(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The directories of places that are compared with each other.
-///
-/// # Errors
-/// When one is not there, or two are one.
+/// Returns the directories of places to be compared. Fails if one is missing, or two are the same.
 pub fn different(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     require_different(paths)?;
     paths.iter().map(|path| plain(path)).collect()
@@ -73,7 +68,7 @@ fn require_different(paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A directory that is there, whose name can stand in a study.
+/// Returns an existing directory whose name a study can contain.
 fn plain(path: &Path) -> Result<PathBuf, Failure> {
     let found = named_directory::require("--path", path)?;
     match loops::is_plain(&found) {
@@ -85,7 +80,7 @@ fn plain(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Adds a factor of the places, whose levels have their names, and a claim for each but the first.
+/// Adds a factor of the places, named after them, and a claim for each except the first.
 fn add_factor(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
     let places =
         paths.iter().map(|path| Ok(path_text(&plain(path)?))).collect::<Result<Vec<_>, Failure>>()?;

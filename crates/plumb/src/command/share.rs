@@ -16,13 +16,11 @@ use plumb_study::share::names::{Names, Secret};
 use plumb_study::share::{Shared, of_file, of_run, of_study};
 use plumb_study::verify;
 use plumb_workload::WORKLOADS;
+use serde_json::json;
 use std::path::Path;
 
-/// Writes the copy and prints what was replaced.
-///
-/// # Errors
-/// When there is nothing to share, the directory holds anything, or the copy of a study does not
-/// verify.
+/// Writes the copy and prints the replaced names. Fails if there is nothing to share, the directory
+/// is not empty, or the copy of a study does not verify.
 pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
     let mut names = Names::new(kept());
     arguments.name.iter().for_each(|name| names.add(Secret::Word, name));
@@ -39,6 +37,17 @@ pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
         false => String::new(),
     };
     let replaced = shared.replaced(&names);
+    if arguments.json {
+        let rows = replaced.iter().map(
+            |name| json!({ "replaced_by": name.replacement, "places": name.places, "name": name.original }),
+        );
+        output::print_json(&json!({
+            "output": arguments.output.display().to_string(),
+            "files": shared.files.len(),
+            "replaced": rows.collect::<Vec<_>>(),
+        }))?;
+        return Ok(Outcome::Fine);
+    }
     let places: usize = replaced.iter().map(|name| name.places).sum();
     output::print(&format!(
         "{} has {}; {} replaced in {}{verified}\n",
@@ -66,7 +75,7 @@ fn shared(bundle: &Path, names: &mut Names) -> Result<Shared, Failure> {
     }
 }
 
-/// Words of the program, which name no place and no person.
+/// Returns the words of the program, which identify no place or person.
 fn kept() -> Vec<&'static str> {
     let settings = Setting::ALL.iter().map(|setting| setting.row());
     let values = settings.clone().flat_map(|row| match row.domain {

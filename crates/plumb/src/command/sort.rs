@@ -18,11 +18,8 @@ use std::path::Path;
 /// Most bytes of a record: with its key it fits a block.
 const RECORD_BYTES_MAX: usize = 16_000;
 
-/// Sorts the file, checks it and reports the run.
-///
-/// # Errors
-/// When it cannot be sorted; then there is no output. A wrong output is removed,
-/// and the outcome is INVALID.
+/// Sorts the file, checks it and reports the run. If it fails, there is no output. A wrong output
+/// is removed, and the outcome is INVALID.
 pub fn run(arguments: &Sort) -> Result<Outcome, Failure> {
     require_files(arguments)?;
     let spec = spec(arguments)?;
@@ -156,7 +153,7 @@ fn require_plain(input: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Checked before anything is made.
+/// Fails if the output exists, before anything is made.
 fn require_new(output: &Path) -> Result<(), Failure> {
     if fs::symlink_metadata(output).is_ok() {
         return Err(Failure::from(EngineError::FileExists { path: output.to_path_buf() }));

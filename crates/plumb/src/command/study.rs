@@ -2,7 +2,7 @@
 
 use super::file_systems::{self, Required};
 use super::{ad_hoc, of_workload, places, suite};
-use crate::arguments::{self, Study};
+use crate::arguments::{self, PrintForm, Study, StudyFormat};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -11,8 +11,8 @@ use crate::targets::{self, KINDS};
 use crate::{bundle, calibrate, command_line, output};
 use plumb_events::clock;
 use plumb_record::outside;
-use plumb_report::Document;
 use plumb_report::picture::picture;
+use plumb_report::{Document, markdown};
 use plumb_study::StudyError;
 use plumb_study::analysis::result::Analysis;
 use plumb_study::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
@@ -25,10 +25,8 @@ use plumb_units::{Nanos, nearest, path_of_text};
 use plumb_workload::Workload;
 use std::path::{Path, PathBuf};
 
-/// Runs a study, resumes one, or runs those of a suite.
-///
-/// # Errors
-/// When it cannot start or a file cannot be written. A verdict of any kind is an outcome.
+/// Runs a study, resumes one, or runs those of a suite. A verdict of any kind is
+/// an outcome, not an error.
 pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     match arguments.study.as_deref().and_then(catalog::suite) {
@@ -42,9 +40,6 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
 }
 
 /// Runs or resumes a study; returns its analysis and the directory of its bundle.
-///
-/// # Errors
-/// The errors that [`run`] returns.
 pub(super) fn one(
     arguments: &Study,
     bundle: Option<&Path>,
@@ -70,7 +65,8 @@ pub(super) fn one(
     let calibration = calibrate::stored(&path)?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::run(format!("cannot tell which program this is: {error}")))?;
-    let audience = if arguments.conduct.json { Audience::Nobody } else { Audience::Terminal };
+    let audience =
+        if arguments.conduct.shown() != PrintForm::Text { Audience::Nobody } else { Audience::Terminal };
     let watch = Watch::start(audience);
     let progress = ProgressObserver { watch: &watch, interrupt };
     let opening = Opening {
@@ -84,12 +80,12 @@ pub(super) fn one(
     let mut target = targets::open(&plan.study, opening)?;
     let budget = arguments.conduct.budget;
     let (plan, budget) = match arguments.conduct.find {
-        Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, (interrupt, &progress))?,
+        Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, interrupt, &progress)?,
         None => (plan, budget),
     };
     let mut bundle = place.begin(&plan, environment(&mut *target, &plan)?)?;
     let directory = bundle.directory().to_path_buf();
-    let ended = to_its_end(&mut bundle, &mut *target, (budget, &file_systems), (interrupt, &progress));
+    let ended = to_its_end(&mut bundle, &mut *target, budget, &file_systems, interrupt, &progress);
     let ended = match arguments.factor.is_empty() {
         true => ended,
         false => ended.map_err(ad_hoc::with_options),
@@ -139,8 +135,10 @@ fn given_up(bundle: Bundle, error: Failure, interrupt: &Interrupt) -> Failure {
 fn to_its_end(
     bundle: &mut Bundle,
     target: &mut dyn Target,
-    (budget, file_systems): (Option<Nanos>, &Required),
-    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+    budget: Option<Nanos>,
+    file_systems: &Required,
+    interrupt: &Interrupt,
+    progress: &ProgressObserver<'_>,
 ) -> Result<Stop, Failure> {
     interrupt.reserved(bundle.reservation());
     let named = command_line::quoted(&bundle.directory().display().to_string());
@@ -158,7 +156,8 @@ fn sized(
     target: &mut dyn Target,
     plan: Plan,
     sought: Sought,
-    (interrupt, progress): (&Interrupt, &ProgressObserver<'_>),
+    interrupt: &Interrupt,
+    progress: &ProgressObserver<'_>,
 ) -> Result<(Plan, Option<Nanos>), Failure> {
     let found = pilot::pilot(target, &plan, sought, &interrupt.cancel(), progress)?;
     let pilot = found.ok_or_else(|| interrupt.failure())?;
@@ -185,8 +184,8 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// Finds the study of a name or a file.
-fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
+/// Returns the study of a name or a file.
+fn find(name: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
     if is_file {
@@ -194,7 +193,7 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             let cure = plumb_io::cure(&error, file, "name a study's file that may be read");
             Failure::run(format!("cannot read the study {name}: {error}{cure}"))
         })?;
-        return in_places(name, &text, paths);
+        return in_places(name, &text, arguments);
     }
     let Some((file, text)) = catalog::text(name) else {
         if Workload::find(name).is_some() {
@@ -210,13 +209,20 @@ fn find(name: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
             "there is no study {name:?}{near}; `plumb list studies` shows them, and a study of your own is a file NAME.toml"
         )));
     };
-    in_places(file, text, paths)
+    in_places(file, text, arguments)
 }
 
-/// The study of a file's text, in these places.
-fn in_places(file: &str, text: &str, paths: &[PathBuf]) -> Result<definition::Study, Failure> {
+/// Returns the study of a file's text, on the target and in the places of the arguments.
+fn in_places(file: &str, text: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
-    places::fill(&mut draft, paths)?;
+    if let Some(target) = &arguments.target {
+        draft.set("--target", "target", target.as_str());
+    }
+    draft.replace_for(KINDS).map_err(StudyError::from)?;
+    if let Some(server) = &arguments.server {
+        draft.set_in("--server", "settings", "server", server.as_str());
+    }
+    places::fill(&mut draft, &arguments.conduct.path)?;
     Ok(draft.check(KINDS).map_err(StudyError::from)?)
 }
 
@@ -229,7 +235,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         }
         Some(command) => ad_hoc::study(command, &arguments.factor, &arguments.around)?,
         None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
-        None => find(arguments.study.as_deref().unwrap_or_default(), &arguments.conduct.path)?,
+        None => find(arguments.study.as_deref().unwrap_or_default(), arguments)?,
     };
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.and_then(|plan| other_rows(&plan.study, &study))),
@@ -344,14 +350,24 @@ fn environment(target: &mut dyn Target, plan: &Plan) -> Result<Environment, Stud
 }
 
 pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> Result<(), Failure> {
-    if arguments.conduct.json {
-        return output::print(&plumb_study::bundle::json(context)?);
-    }
     let document = plumb_pages::study::document(context);
+    if let Some(text) = in_form(arguments.conduct.shown(), context, &document)? {
+        return output::print(&text);
+    }
     output::print(&(output::report(&document) + "\n" + &output::summary(&document) + &paths(directory)))
 }
 
-/// The reports' paths, a line each.
+/// Returns the result in a form for other programs; `None` if people read it.
+fn in_form(shown: PrintForm, context: &Analysis, document: &Document) -> Result<Option<String>, Failure> {
+    Ok(match shown {
+        PrintForm::Text => None,
+        PrintForm::Json => Some(plumb_study::bundle::json(context)?),
+        PrintForm::Of(StudyFormat::Markdown) => Some(markdown::render(document)),
+        PrintForm::Of(StudyFormat::Junit) => Some(plumb_pages::study::junit(context)),
+    })
+}
+
+/// Returns the paths of the reports, a line each.
 fn paths(directory: &Path) -> String {
     bundle::listed(&REPORTS.map(|name| directory.join(name)))
 }
@@ -373,11 +389,13 @@ pub enum End {
     Here,
 }
 
-/// Rebuilds the reports of a bundle.
-///
-/// # Errors
-/// When a raw record is not as it was written, or a report cannot be written.
-pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outcome, Failure> {
+/// Rebuilds the reports of a bundle. Fails if a raw record was changed.
+pub fn rebuild(
+    directory: &Path,
+    end: End,
+    drawn: Option<&Path>,
+    shown: PrintForm,
+) -> Result<Outcome, Failure> {
     let mut bundle = Bundle::open(directory, KINDS)?;
     if end == End::Here {
         bundle.end_here()?;
@@ -388,7 +406,10 @@ pub fn rebuild(directory: &Path, end: End, drawn: Option<&Path>) -> Result<Outco
     if let Some(file) = drawn {
         draw(&document, file)?;
     }
-    output::print(&(output::summary(&document) + &paths(directory)))?;
+    match in_form(shown, &context, &document)? {
+        Some(text) => output::print(&text)?,
+        None => output::print(&(output::summary(&document) + &paths(directory)))?,
+    }
     // The standing is printed; the outcome only says that the reports were written.
     Ok(Outcome::Fine)
 }

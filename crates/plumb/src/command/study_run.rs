@@ -6,10 +6,7 @@ use crate::output;
 use crate::targets::RUNNERS;
 use plumb_study::targets::child;
 
-/// Makes the run that standard input describes, and prints its record.
-///
-/// # Errors
-/// When the run does not end.
+/// Makes the run described on standard input, and prints its record.
 pub fn run() -> Result<Outcome, Failure> {
     output::print(&child::serve(std::io::stdin(), RUNNERS, |why| output::remark(&format!("{why}\n")))?)?;
     Ok(Outcome::Fine)

@@ -1,11 +1,10 @@
 //! A suite: several studies of one question in sequence, and a table of all their claims.
 //!
-//! Each is a study with a bundle of its own below that of the suite, so that each can be
-//! verified and reported separately. The error of 5% is each study's: of three studies at most
-//! 15% would make a false statement.
+//! Each study has a bundle of its own below the suite's directory, so that each can be verified and
+//! reported separately. The error of 5% holds per study: three studies together have up to 15%.
 
 use super::study::{one, show};
-use crate::arguments::Study;
+use crate::arguments::{PrintForm, Study};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -19,10 +18,8 @@ use std::path::PathBuf;
 /// The table's file in the suite's directory.
 const TABLE: &str = "claims.txt";
 
-/// Runs the studies of a suite in sequence.
-///
-/// # Errors
-/// The errors of its studies; earlier bundles are kept.
+/// Runs the studies of a suite in sequence. After an error, the bundles
+/// of earlier studies are kept.
 pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     if arguments.resume.is_some() {
         return Err(Failure::usage(format!(
@@ -43,14 +40,14 @@ pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Ou
     }
     let table = table(suite, &analyses);
     let file = write_over(&directory, TABLE, table.as_bytes())?;
-    if !arguments.conduct.json {
+    if arguments.conduct.shown() == PrintForm::Text {
         output::print(&format!("\n{table}  {}\n", command_line::quoted(&file.display().to_string())))?;
     }
     let worst = analyses.iter().filter_map(Analysis::standing).min();
     Ok(worst.map_or(Outcome::Fine, Outcome::Stands))
 }
 
-/// Every claim of every study in a line.
+/// Returns a table with a line for every claim of every study.
 fn table(suite: &Suite, analyses: &[Analysis]) -> String {
     let mut rows = vec![["STUDY", "CLAIM", "STANDS", "VERDICT"].map(String::from).to_vec()];
     for analysis in analyses {

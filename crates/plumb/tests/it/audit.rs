@@ -8,7 +8,7 @@ use std::path::Path;
 const HEAD: &str =
     "statement = \"x\"\n[source]\ntitle = \"t\"\nauthor = \"a\"\ndate = \"2026\"\nplace = \"p\"\n";
 
-/// Writes a claim of a study, with a bundle behind it.
+/// Writes a claim that names a study and a bundle of it.
 fn claim(here: &Path, name: &str, experiment: &str) {
     fs::write(here.join(name), format!("{HEAD}[experiment]\n{experiment}\n")).expect("a file");
 }
@@ -29,7 +29,7 @@ fn all_claims_of_the_program_are_audited_and_the_worst_decides_the_exit_code() {
     assert_eq!(names(directory.path()), ["page.html"]);
 }
 
-/// The study that a claim of the program names is one of the program, and has the claim.
+/// A shipped claim names a shipped study that has the claim.
 #[test]
 fn each_claim_names_a_study_that_there_is() {
     for claim in plumb_audit::catalog::all().expect("claims") {
@@ -64,7 +64,7 @@ fn a_claim_with_a_sound_bundle_passes_and_one_changed_byte_makes_it_invalid() {
     assert!(same.stdout.contains("b verifies (hash"), "{}", same.stdout);
     assert_eq!(plumb(here, ["audit", "contrary.toml"]).code, Some(7));
     assert_eq!(plumb(here, ["audit", "other.toml"]).code, Some(5));
-    // A directory ends as its worst claim.
+    // The exit code of a directory is that of its worst claim.
     fs::create_dir(here.join("claims")).expect("a directory");
     ["same.toml", "contrary.toml"].iter().for_each(|file| {
         let text = fs::read_to_string(here.join(file)).expect("a claim").replace("\"b\"", "\"../b\"");

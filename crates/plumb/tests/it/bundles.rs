@@ -35,7 +35,7 @@ fn what_holds_anything_is_refused_before_the_work_begins() {
     fs::write(here.join("full/report.txt"), "of another run").expect("a file");
     fs::write(here.join("t.csv"), "a\n1\n").expect("a file");
     fine(here, ["load", "t.csv", "--table", "t"]);
-    // More rows than a moment would do for.
+    // Many rows, so that the run lasts a while.
     let commands: [&[&str]; 5] = [
         &["run", "large-sort", "--rows", "10M"],
         &["run", "record-sort", "--size", "1G", "--json"],
@@ -116,7 +116,7 @@ fn a_comparison_replaces_no_file() {
     assert!(page.len() > 1000);
 }
 
-/// As a suite leaves it.
+/// Makes a bundle in the form that a suite leaves.
 #[test]
 fn a_directory_of_bundles_is_none_and_those_below_it_are_the_cure() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -149,7 +149,7 @@ pub fn wait_for(path: &Path) {
     panic!("{} was never made", path.display());
 }
 
-/// A bundle from elsewhere may have links of the names that `report` writes.
+/// A foreign bundle may contain links with the names that `report` writes.
 #[test]
 fn a_report_is_not_written_through_a_link() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -214,7 +214,8 @@ fn a_list_finds_a_run_by_what_was_asked_of_it_and_shows_what_ended_early() {
     assert_eq!(fine(here, ["list", "bundles", "--where", "nothing has this"]), "none of 3 rows has that\n");
 }
 
-/// The text of a message is not what decides it: the first one advises to resume another study.
+/// The decision does not depend on the text of a message: the first one
+/// advises to resume another study.
 #[test]
 fn an_early_end_is_noted_unless_the_study_can_go_on_from_its_bundle() {
     let directory = tempfile::tempdir().expect("a temporary directory");

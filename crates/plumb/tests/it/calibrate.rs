@@ -1,4 +1,4 @@
-//! Short calibrations: what they print, what they leave behind, what they refuse.
+//! Short calibrations: their output, their files and their errors.
 
 use crate::faults::end_of;
 use crate::program::{as_nobody, command, fine, names, plumb, refused};
@@ -15,7 +15,7 @@ fn place() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory")
 }
 
-/// A calibration of seconds: the figures are worth nothing, but all of them are there.
+/// Options of a calibration of seconds. Its figures are inaccurate but complete.
 const SHORT: [&str; 5] = ["calibrate", "--file-size", "64M", "--duration", "2ms"];
 
 fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -154,7 +154,7 @@ fn advanced_options_that_mean_nothing_are_refused() {
     assert_eq!(names(directory.path()), Vec::<String>::new());
 }
 
-/// Neither a file nor a device is ever taken for a place to write to.
+/// A file or a device is never accepted as a place to write to.
 #[test]
 fn only_a_directory_is_calibrated() {
     let directory = place();
@@ -263,7 +263,7 @@ fn places_that_cannot_be_written_are_named_before_anything_is_measured() {
     assert_eq!(names(&locked), Vec::<String>::new());
 }
 
-/// While the file is made, and while it is measured.
+/// Interrupts while the file is made, and while it is measured.
 #[test]
 fn an_interrupted_calibration_leaves_nothing() {
     for (signal, after_ms) in [("INT", 150), ("TERM", 1_500), ("INT", 3_000)] {
@@ -297,7 +297,7 @@ fn wait_for_home(directory: &Path) {
     }
 }
 
-/// The limits in the record of a small run here, and what its summary says of them.
+/// Returns the limits in the record of a small run, and their line of its summary.
 fn limits_of_a_run(directory: &Path) -> (serde_json::Value, String) {
     let _ = fs::remove_dir_all(directory.join("run"));
     let arguments = ["run", "large-sort", "--rows", "20000", "--bundle", "run"];

@@ -1,6 +1,7 @@
 //! Commands as targets: measures, receipts, restored files, ended processes and rejections.
 
 use crate::program::{command, fine, names, plumb, refused};
+use crate::study_file::{StudyFile, quoted};
 use plumb_study::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
 use std::fs;
@@ -12,34 +13,13 @@ use std::time::Duration;
 
 /// A study of a command with two levels of one word.
 fn write(directory: &Path, sections: &str, levels: [&str; 2], more: &str) {
-    let [from, to] = levels.map(|level| Value::from(level).to_string());
-    let text = format!(
-        r#"name = "small"
-title = "A small study"
-question = "Does it run?"
-target = "command"
-blocks = 1
-{more}
-
-{sections}
-
-[[factor]]
-name = "x"
-levels = [{from}, {to}]
-
-[[claim]]
-name = "x"
-text = "It matters."
-factor = "x"
-from = {from}
-to = {to}
-expect = "differs"
-"#
-    );
-    fs::write(directory.join("small.toml"), text).expect("a file");
+    let [from, to] = levels.map(quoted);
+    let top = format!("target = \"command\"\n{more}");
+    StudyFile { top: &top, blocks: 1, sections, levels: [&from, &to], ..StudyFile::default() }
+        .write(directory);
 }
 
-/// Runs the study that was written; gives the records of its runs.
+/// Runs the written study; returns the records of its runs.
 fn runs(directory: &Path) -> Vec<Value> {
     let ended = plumb(directory, ["study", "small.toml", "--seed", "1", "--bundle", "b", "--json"]);
     assert!(ended.stdout.starts_with('{'), "{}", ended.stderr);
@@ -181,8 +161,8 @@ fn what_a_failed_command_said_is_kept_and_its_last_line_shown_once() {
 #[test]
 fn two_arms_are_compared_by_what_their_study_measures_and_with_its_p() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    // Digits of the run's number make few figures equal; none depends on chance, and the
-    // effect is far above them.
+    // The digits of the run's number make the figures differ without chance, far less than the
+    // effect.
     let runs = directory.path().join("runs").display().to_string();
     let sections = format!(
         "[command]\nrun = \"sh -c 'echo >> {runs}; n=$(wc -l < {runs}); echo tps = {{x}}$((10 + n * 37 % 90))'\"\n\
@@ -332,7 +312,7 @@ fn a_study_that_cannot_be_is_refused_with_its_line() {
     let (_, error) = refused(directory.path(), ["study", "small.toml"]);
     assert_eq!(
         error,
-        "small.toml:5: blocks = \"6\": expected a whole number from 1 to 1000, as in blocks = 9"
+        "small.toml:4: blocks = \"6\": expected a whole number from 1 to 1000, as in blocks = 9"
     );
 }
 
@@ -479,7 +459,7 @@ fn figures_of_several_documents_and_of_other_units_are_asked_about() {
     );
 }
 
-/// Processes that have this text among their arguments, zombies apart.
+/// Returns the processes with this text among their arguments, without zombies.
 fn living(text: &str) -> usize {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     processes
@@ -490,7 +470,7 @@ fn living(text: &str) -> usize {
         .count()
 }
 
-/// Gives up after a minute: the other tests may have the machine.
+/// Waits for a condition for at most a minute, because other tests may occupy the machine.
 fn wait_until(what: impl Fn() -> bool) -> bool {
     (0..2400).any(|_| {
         std::thread::sleep(Duration::from_millis(25));
@@ -502,7 +482,7 @@ fn wait_until(what: impl Fn() -> bool) -> bool {
 fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("x.conf"), "as it was").expect("a file");
-    // A number of seconds that no other process sleeps for.
+    // No other process sleeps for this number of seconds.
     let seconds = format!("77{}", std::process::id());
     let sections = format!(
         "[command]\nrun = \"sh -c 'setsid sleep {seconds} & sleep {seconds}; echo {{x}}'\"\n[file.\"x.conf\"]\ntext = \"changed\""
@@ -547,7 +527,7 @@ fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
     assert_eq!(fs::read_to_string(directory.path().join("x.conf")).expect("read"), "as it was");
 }
 
-/// The study that was interrupted: its bundle `b` has a run, and no end.
+/// Makes an interrupted study: its bundle `b` has a run and no end.
 fn killed_after_a_run(directory: &Path, sections: &str) {
     write(directory, sections, ["1", "2"], "");
     let begin = ["study", "small.toml", "--bundle", "b", "--seed", "1", "--blocks", "6"];
@@ -655,7 +635,7 @@ secrets = ["TOKEN"]
 [command.environment]
 TOKEN = "s3cr3tvalue"
 "#;
-    // A value that the study has elsewhere too would be kept with it.
+    // A value that occurs elsewhere in the study would be stored there.
     write(here, sections, ["1", "2"], "");
     let line = plumb(here, ["study", "small.toml", "--bundle", "b"]).stderr;
     assert!(line.contains("the value of TOKEN (secrets) is also in another part of the study"), "{line}");
@@ -688,8 +668,8 @@ TOKEN = "s3cr3tvalue"
 fn a_run_whose_processes_were_stopped_is_no_run_of_the_study() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let here = directory.path();
-    // The third run stops its own parent, and goes on itself until that is woken: as a stop of all
-    // of them.
+    // The third run stops its parent and continues until that is woken, which has the effect of
+    // stopping all processes.
     let sections = r#"
 [command]
 run = """sh -c 'echo >> count; if [ $(wc -l < count) = 3 ]; then kill -STOP $PPID; sleep 4; kill -CONT $PPID; fi; sleep 0.0{x}'"""
@@ -732,7 +712,7 @@ fn a_pilot_and_its_study_are_set_up_once() {
     assert!(why.contains("--budget 2.00 s: the pilot of --find takes 17 runs, about "), "{why}");
 }
 
-/// As versions kept them that did not refuse words for a shell.
+/// A bundle of a version that did not reject shell words.
 #[test]
 fn a_bundle_whose_commands_have_words_for_a_shell_can_be_read() {
     let directory = tempfile::tempdir().expect("a temporary directory");

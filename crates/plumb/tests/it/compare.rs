@@ -1,6 +1,7 @@
 //! `plumb compare`: real runs, and arms of a study made of one real record with other times.
 
 use crate::program::{fine, plumb, refused};
+use crate::study_file::StudyFile;
 use plumb_run::embedded::Engine;
 use plumb_study::bundle::{Bundle, EndFile, Environment, Reservation, Stop};
 use plumb_study::definition::parse;
@@ -9,39 +10,27 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// A run of few rows; its record.
+/// Makes a run of few rows; returns its record.
 fn run(directory: &Path, bundle: &str) -> Value {
     fine(directory, ["run", "large-sort", "--rows", "20K", "--bundle", bundle]);
     let text = fs::read_to_string(directory.join(bundle).join("record.json")).expect("a record");
     serde_json::from_str(&text).expect("JSON")
 }
 
-const STUDY: &str = r#"
-name = "made-up"
-title = "Two arms"
-question = "Is the second faster?"
-workload = "large-sort"
-rows = "20K"
-blocks = 12
+const STUDY: StudyFile<'static> = StudyFile {
+    name: "made-up",
+    top: "workload = \"large-sort\"\nrows = \"20K\"",
+    blocks: 12,
+    sections: "",
+    setting: "sort_direct_writes",
+    levels: ["\"FALSE\"", "\"TRUE\""],
+    expect: "faster",
+};
 
-[[factor]]
-name = "direct"
-setting = "sort_direct_writes"
-levels = ["FALSE", "TRUE"]
-
-[[claim]]
-name = "faster"
-text = "It is."
-factor = "direct"
-from = "FALSE"
-to = "TRUE"
-expect = "faster"
-"#;
-
-/// A study of two arms: the second takes about 80% of the first's time, with
-/// a wobble; block 3 failed.
+/// Makes a study of two arms. The second takes about 80% of the first's time,
+/// with noise; block 3 failed.
 fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
-    let study = parse("made-up.toml", STUDY, &[&Engine]).expect("well formed");
+    let study = parse("made-up.toml", &STUDY.text(), &[&Engine]).expect("well formed");
     let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, 1).expect("a design");
     let environment = json!({
         "plumb_version": "0", "git_revision": null, "target": "made-up figures", "host": record["header"]["host"],
@@ -58,7 +47,7 @@ fn study(directory: &Path, bundle: &str, record: &Value, workload: &str) {
         // The third slot is the reference's second run.
         let share = [1.0, 0.8, 1.02][cell.slot];
         record["header"]["workload"] = json!(workload);
-        // So few rows fit in memory, where the setting of the study has no effect.
+        // These rows fit in memory, where the setting of the study has no effect.
         for receipt in record["receipts"].as_array_mut().expect("receipts") {
             if receipt["setting"] == "sort_direct_writes" {
                 receipt["held"] = json!("held");
@@ -100,13 +89,13 @@ fn arms_of_a_study_that_has_not_ended_are_compared_by_nobody() {
     assert_eq!(shown.code, Some(0));
     assert!(shown.stdout.contains("UNFINISHED (interrupted; no verdict before its end)"), "{}", shown.stdout);
     assert!(!shown.stdout.contains("PROVED"), "{}", shown.stdout);
-    // Ended where it is, it has its verdict, and cannot go on.
+    // Once ended, it has its verdict and cannot continue.
     let ended = plumb(directory.path(), ["report", "--end", "study"]);
     assert!(ended.stdout.contains("claim"), "{}", ended.stdout);
     fine(directory.path(), ["compare", "study:1", "study:2"]);
 }
 
-/// The line that begins so.
+/// Returns the line with this prefix.
 fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     text.lines()
         .find(|line| line.trim_start().starts_with(begin))
@@ -120,7 +109,7 @@ fn two_runs_are_shown_side_by_side_with_raw_changes_and_no_test() {
     run(directory.path(), "two");
     let text = fine(directory.path(), ["compare", "one", "two/record.json", "--html", "compare.html"]);
     let head = "PLUMB COMPARE PERIOD REPORT  Workload: large-sort\nElapsed time: no verdict: one run a side";
-    // A machine that is busy with other tests disturbs them.
+    // Other tests on the machine may disturb the runs.
     assert!(text.strip_prefix(head).is_some_and(|rest| rest.starts_with(['\n', ','])), "{text}");
     assert!(line(&text, "%Diff:").ends_with(')'), "{text}");
     // A heading of the table of sets may begin with the same word and as many blanks.
@@ -190,7 +179,7 @@ fn a_flipped_byte_in_a_bundle_is_no_figure_but_a_refusal() {
     let text = fs::read_to_string(&file).expect("a run");
     let at = text.find("\"elapsed_ns\": ").expect("a time") + 14;
     let mut bytes = text.into_bytes();
-    // Another digit: the file still reads, and says another time.
+    // Another digit: the file is still valid, with another time.
     bytes[at] ^= 1;
     fs::write(&file, bytes).expect("a file");
     let (code, message) = refused(directory.path(), ["compare", "study:1", "study:2"]);

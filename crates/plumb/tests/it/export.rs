@@ -55,7 +55,7 @@ fn dates_come_back_as_they_were_written_and_declared_numbers_with_their_scale() 
         assert!(fine(directory.path(), ["head", "t"]).contains("3.4.2021 09:05"));
         fine(directory.path(), ["drop", "t"]);
     }
-    // A type that is given reads dates by the form that is given, and writes them by it.
+    // With a given type, dates are read and written in the given form.
     let given = ["load", "t.csv", "--table", "t", "--types", "day=DATE", "--date-format", "DD/MM/YYYY"];
     fine(directory.path(), given);
     assert_eq!(fine(directory.path(), ["export", "t"]), text);
@@ -133,7 +133,7 @@ fn rows_longer_than_a_block_come_whole_in_the_order_of_an_index() {
     assert_eq!(fine(directory.path(), ["export", "t", "--order-by", "by_id"]), of(&sorted));
 }
 
-/// Loads standard input; gives what was printed.
+/// Loads standard input; returns the output.
 fn load_from_a_pipe(directory: &std::path::Path, text: &[u8]) -> String {
     let mut load = command(directory);
     load.args(["load", "-", "--table", "t"])

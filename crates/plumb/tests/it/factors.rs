@@ -1,18 +1,19 @@
-//! Studies of a workload that are stated on the command line.
+//! Studies of a workload given on the command line.
 
 use crate::program::{fine, names, plumb, refused};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A directory in memory, or on disk where there is none.
+/// Makes a directory in memory, or on disk if there is no tmpfs.
 fn place() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.expect("a temporary directory")
 }
 
-/// A block of a study that is stated so: its analysis, and the receipts of all runs for a setting.
+/// Runs one block of such a study. Returns its analysis, and the receipts of
+/// all runs for a setting.
 fn study(here: &Path, words: &[&str], setting: &str) -> (Value, Vec<String>) {
     let all =
         ["study"].iter().chain(words).chain(&["--blocks", "1", "--seed", "1", "--bundle", "kept", "--json"]);

@@ -1,5 +1,5 @@
-//! Bad input, damage, two processes, no room, Ctrl-C: one line, the right exit
-//! code, nothing half-made left behind, nothing that was there lost.
+//! Bad input, damage, two processes, no room, Ctrl-C. Each gives one line and the right exit code,
+//! leaves no partial files, and loses no existing ones.
 
 use crate::bundles::wait_for;
 use crate::program::{as_nobody, command, fine, names, plumb, refused};
@@ -28,7 +28,7 @@ fn damage(file: &Path, offset: u64) {
     file.write_all_at(&[!byte[0]], offset).expect("inside the file");
 }
 
-/// The first block of a table's extents: file and offset.
+/// Returns the first block of a table's extents: file and offset.
 fn first_block(directory: &Path, kind: &str, extents: &str) -> (String, u64) {
     let control = fs::read_to_string(directory.join("plumb.db/control.json")).expect("a control file");
     let document = control.split_once('\n').expect("a checksum and a document").1;
@@ -160,7 +160,7 @@ fn what_may_not_be_read_is_not_called_damaged_and_what_may_not_be_written_is_che
     mode(&home, 0o755);
 }
 
-/// Six of fifty left a directory that no command could use or mend.
+/// Before the fix, six of fifty interrupted creations left an unusable directory.
 #[test]
 fn a_first_load_that_was_killed_is_mended_by_the_next_one() {
     for names_there in [2, 4, 6, 8] {
@@ -269,7 +269,7 @@ fn memory_file_systems_are_used_buffered_and_refused_only_when_direct_was_asked_
         println!("skipped: /dev/shm is no tmpfs");
         return;
     }
-    // Newer kernels give tmpfs direct I/O in name, and it is memory all the same.
+    // Newer kernels accept O_DIRECT on tmpfs, which is memory all the same.
     let direct = ["run", "large-sort", "--rows", "20000", "--set", "filesystemio_options=directio"];
     let (code, line) = refused(directory.path(), direct);
     assert_eq!(code, 1);
@@ -277,7 +277,7 @@ fn memory_file_systems_are_used_buffered_and_refused_only_when_direct_was_asked_
     assert_eq!(names(directory.path()), Vec::<String>::new());
 }
 
-/// Waits for the end. The bound is far above what an end takes: it guards against a hang.
+/// Waits for the end of a process. The bound only guards against a hang.
 pub fn end_of(mut child: std::process::Child) -> std::process::Output {
     let mut waited_ms = 0;
     while child.try_wait().expect("a child").is_none() {
@@ -290,7 +290,7 @@ pub fn end_of(mut child: std::process::Child) -> std::process::Output {
 
 #[test]
 fn an_interrupted_run_ends_and_leaves_nothing() {
-    // Whenever it comes: while files are made, rows are loaded, or later.
+    // At any time: while files are made, rows are loaded, or later.
     for (signal, after_ms) in [("INT", 250), ("TERM", 900), ("INT", 1_800)] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let child = command(directory.path())
@@ -414,7 +414,7 @@ fn an_interrupted_first_load_leaves_no_database() {
 fn what_the_database_refuses_is_refused_before_the_file_is_read() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     database(directory.path(), 10);
-    // A name that is taken, although the file could not be read at all.
+    // The name is rejected first, although the file could not be read either.
     let (code, line) = refused(directory.path(), ["load", "missing.csv", "--table", "t"]);
     assert_eq!(code, 1);
     assert!(line.starts_with("table T exists already"), "{line}");

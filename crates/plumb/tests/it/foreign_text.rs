@@ -1,4 +1,4 @@
-//! Names and paths that a terminal would obey, or that are no text at all.
+//! Names and paths with control characters, or that are not UTF-8.
 
 use crate::program::{command, fine, names, plumb};
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ fn no_control_character_of_a_name_reaches_the_terminal_or_a_report() {
     let report = fs::read_to_string(here.join("b/report.txt")).expect("a report");
     assert!(!report.contains('\x1b') && report.contains("a\\u001b]0;owned\\u0007"), "{report}");
     assert!(!fs::read_to_string(here.join("b/report.html")).expect("a report").contains('\x1b'));
-    // A name keeps its bytes: it is the same column as ever.
+    // A name keeps its bytes, so the column is still found.
     let record: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(here.join("b/record.json")).expect("a record"))
             .expect("JSON");
@@ -42,7 +42,7 @@ fn no_control_character_of_a_name_reaches_the_terminal_or_a_report() {
 
 #[test]
 fn paths_that_are_no_text_are_paths_like_others() {
-    // In memory, where there is such a file system: its study need not wait for a device.
+    // In memory if possible, so that the study need not wait for a device.
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let directory = made.expect("a temporary directory");

@@ -1,5 +1,5 @@
-//! Commands on a file system that is full: one line with a cure for that, and nothing left. Where
-//! none may be mounted the test says so and ends.
+//! Commands on a full file system: one line with a cure, and nothing left behind. Without the right
+//! to mount one, the test is skipped.
 
 use crate::program::{fine, names, refused};
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A file system in memory, gone when this is dropped.
+/// A file system in memory; dropping it unmounts it.
 struct Mounted(tempfile::TempDir);
 
 impl Mounted {
@@ -31,7 +31,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Takes what is free, to the last block.
+/// Fills the file system to the last block.
 fn fill(directory: &Path) {
     let filler = directory.join("filler");
     let mut filler = File::options().create(true).append(true).open(filler).expect("a file");
@@ -71,4 +71,27 @@ fn what_is_refused_on_a_full_disk_says_so_and_leaves_nothing() {
     fs::remove_file(here.join("filler")).expect("room again");
     assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
     fine(here, ["backup", "copy"]);
+}
+
+/// A copy that finds no room leaves its target as it was.
+#[test]
+fn a_copy_on_a_full_disk_changes_nothing() {
+    let Some(mounted) = Mounted::new() else { return };
+    let here = mounted.0.path();
+    let mut rows = String::from("id,text\n");
+    (0..60_000).for_each(|row| rows.push_str(&format!("{row},some words for row {row}\n")));
+    fs::write(here.join("t.csv"), rows).expect("a file");
+    fine(here, ["load", "t.csv", "--table", "t"]);
+    fs::remove_file(here.join("t.csv")).expect("removed");
+    fine(here, ["copy", "t", "--to", "u", "--where", "id < 100"]);
+    fill(here);
+    for load in ["serial", "parallel"] {
+        let (code, line) = refused(here, ["copy", "t", "--to", "u", "--load", load]);
+        assert_eq!(code, 1, "{line}");
+        assert!(line.contains("free some space"), "{line}");
+    }
+    fs::remove_file(here.join("filler")).expect("room again");
+    let again = fine(here, ["copy", "t", "--to", "u", "--where", "id >= 100 and id < 150"]);
+    assert!(again.contains("50 rows copied") && again.contains("it has 150 rows"), "{again}");
+    fine(here, ["check", "u"]);
 }

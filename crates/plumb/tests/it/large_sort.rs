@@ -1,10 +1,10 @@
-//! The workload under many settings: it ends well, its record says verified,
-//! no receipt contradicts a setting, and nothing is left behind.
+//! The workload under many settings: it succeeds, its record is verified, no receipt contradicts a
+//! setting, and nothing is left behind.
 
 use crate::program::{fine, names, plumb};
 use serde_json::Value;
 
-/// Runs it with these settings and gives the record.
+/// Runs the workload with these settings and returns the record.
 fn run(rows: &str, settings: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut arguments = vec!["run", "large-sort", "--json", "--rows", rows];
@@ -25,7 +25,7 @@ fn run(rows: &str, settings: &[&str]) -> Value {
     record
 }
 
-/// The receipts of a setting.
+/// Returns the receipts of a setting.
 fn receipts<'a>(record: &'a Value, setting: &str) -> Vec<&'a Value> {
     let receipts = record["receipts"].as_array().expect("a list");
     receipts.iter().filter(|receipt| receipt["setting"] == setting).collect()
@@ -35,7 +35,7 @@ fn held(record: &Value, setting: &str) -> bool {
     receipts(record, setting).iter().any(|receipt| receipt["held"] == "held")
 }
 
-/// The receipt of a setting that says this; it must be there.
+/// Returns the receipt of a setting with this text, which must exist.
 #[track_caller]
 fn receipt<'a>(record: &'a Value, setting: &str, saying: &str) -> &'a Value {
     let receipts = receipts(record, setting);
@@ -46,7 +46,7 @@ fn receipt<'a>(record: &'a Value, setting: &str, saying: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no receipt of {setting} says {saying:?}: {receipts:?}"))
 }
 
-/// The finding that begins like this; it must be there.
+/// Returns the finding with this prefix, which must exist.
 #[track_caller]
 fn finding<'a>(record: &'a Value, what: &str) -> &'a Value {
     let findings = record["findings"].as_array().expect("a list");
@@ -54,7 +54,7 @@ fn finding<'a>(record: &'a Value, what: &str) -> &'a Value {
     findings.iter().find(begins).unwrap_or_else(|| panic!("no finding {what:?}: {findings:?}"))
 }
 
-/// The bytes of a phase.
+/// Returns the bytes of a phase.
 #[track_caller]
 fn phase_bytes(record: &Value, name: &str) -> u64 {
     let phases = record["phases"].as_array().expect("a list");
@@ -146,7 +146,7 @@ fn the_time_of_every_session_adds_up() {
         for session in record["sessions"].as_array().expect("a list") {
             let of = |name: &str| session[name].as_i64().expect("nanoseconds");
             let parts = counted_ns(session);
-            // What is read around some waits stands for all, so the sum may be above by that much.
+            // The CPU inside waits is extrapolated from a sample, so the sum may be too large.
             let tolerance = of("elapsed_ns") / 100 + 200_000;
             assert!(parts <= of("elapsed_ns") + tolerance, "{settings:?}: counted twice in {session}");
             assert!(of("wait_cpu_ns") <= of("wait_ns") + of("idle_ns"), "{settings:?}: {session}");
@@ -158,7 +158,7 @@ fn the_time_of_every_session_adds_up() {
         }
         assert_eq!(record["header"]["db_cpu_ns"].as_i64(), Some(db_cpu));
         assert_eq!(record["header"]["db_time_ns"].as_i64(), Some(db_time));
-        // A buffered read copies: milliseconds that were in the CPU and in the waits.
+        // A buffered read copies, so its CPU could be counted both as CPU and as a wait.
         assert!(!buffered || inside > 2_000_000, "{inside}");
     }
 }

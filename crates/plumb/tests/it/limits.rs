@@ -1,10 +1,10 @@
-//! Less than was asked for: threads, rings, memory. A default is replaced and the report says so; a
-//! method asked for by name is rejected in one line. Nothing hangs, nothing is left.
+//! Too few threads, rings or memory. A default is replaced and the report says so; a method given
+//! by name is rejected in one line. Nothing hangs or is left behind.
 
 use crate::program::{fine, names, refused};
 use serde_json::Value;
 
-/// Runs a workload under these settings and gives the record; no receipt may contradict.
+/// Runs a workload with these settings and returns the record; no receipt may contradict one.
 fn run(workload: &str, settings: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut all = vec!["run", workload, "--rows", "200K", "--json"];
@@ -18,13 +18,13 @@ fn run(workload: &str, settings: &[&str]) -> Value {
     record
 }
 
-/// The evidence of a finding; none where there is no such.
+/// Returns the evidence of a finding; `None` if there is no such finding.
 fn finding<'r>(record: &'r Value, what: &str) -> Option<&'r str> {
     let findings = record["findings"].as_array().expect("a list");
     findings.iter().find(|finding| finding["what"] == what)?["evidence"].as_str()
 }
 
-/// The line that a run under these settings is refused with.
+/// Returns the error of a run with these settings.
 fn refusal(settings: &[&str]) -> String {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut all = vec!["run", "large-sort", "--rows", "20K", "--json"];

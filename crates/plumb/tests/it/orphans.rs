@@ -56,7 +56,7 @@ fn what_a_killed_process_left_is_named_and_removed_and_a_living_one_is_spared() 
     assert!(of_run.exists() && of_calibration.exists());
     let cleaned = fine(here, ["clean", "--path", "."]);
     assert_eq!(cleaned.replace(" freed", " would be freed"), dry);
-    // How much there was to be freed depends on how far they had come.
+    // The freed bytes depend on the progress of the killed processes.
     assert!(cleaned.ends_with(" freed\n"), "{cleaned}");
     assert!(!of_run.exists() && !of_calibration.exists());
     assert!(of_living.join("control.json").exists() || of_living.exists(), "a living process is spared");
@@ -142,7 +142,7 @@ fn what_a_killed_run_left_in_other_places_is_found_by_its_control_file() {
     let places = ["home", "log", "data"].map(|place| here.join(place).join(&name));
     let mark = |place: &Path, text: &str| fs::write(place.join("plumb-owner"), text).expect("a mark");
     places.iter().for_each(|place| mark(place, "plumb 4194305 started 1\n"));
-    // The same name and another process, or none: it stays.
+    // A mark of the same name with another process, or with none, stays.
     mark(&places[2], "plumb 4194305 started 2\n");
     let dry = fine(&here, ["clean", "--dry-run", "--path", "home"]);
     assert!(dry.contains(&format!("home/{name}")), "{dry}");
@@ -179,7 +179,7 @@ fn log_files_of_a_run_that_lie_elsewhere_go_with_it() {
     }
     assert_eq!((names(&log), names(&second)), (Vec::new(), Vec::new()));
 
-    // One that was killed.
+    // The leftover of a killed process.
     fs::create_dir(log.join("plumb-run-7")).expect("a directory");
     fs::write(log.join("plumb-run-7/redo01_0a1b2c3d.log"), "of a run").expect("a file");
     fs::write(log.join("plumb-run-7/plumb-owner"), "plumb 4194305 started 1\n").expect("a mark");
@@ -266,7 +266,7 @@ fn the_image_of_a_file_system_that_a_killed_study_made_goes() {
     assert_eq!(names(here), Vec::<String>::new());
 }
 
-/// The same of a file system that is mounted; root alone can arrange that.
+/// The same for a mounted file system, which needs root.
 #[test]
 fn a_file_system_that_a_killed_study_left_is_unmounted_and_goes() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
@@ -304,13 +304,13 @@ fn nothing_is_removed_that_plumb_did_not_make_or_that_was_kept() {
     fs::create_dir(&elsewhere).expect("a directory");
     fs::write(elsewhere.join("mine"), "kept").expect("a file");
     let dead = "plumb 4194305 started 1\n";
-    // Names like ours without a mark; a link to somewhere; a mark in a directory of the user's own.
+    // Names like plumb's without a mark; a link; a mark in a directory of the user's own.
     fs::create_dir(here.join("plumb-run-1")).expect("a directory");
     fs::write(here.join("plumb-run-1/mine"), "kept").expect("a file");
     fs::write(elsewhere.join("plumb-owner"), dead).expect("a file");
     symlink(&elsewhere, here.join("plumb-run-2")).expect("a link");
     fs::write(here.join("out.unfinished"), "kept").expect("a file");
-    // An orphan with what is not ours in it.
+    // A leftover that contains a foreign file.
     let orphan = here.join("plumb-run-3");
     fs::create_dir_all(orphan.join("plumb.db")).expect("a directory");
     fs::write(orphan.join("plumb-owner"), dead).expect("a file");
@@ -478,7 +478,7 @@ fn what_another_user_says_of_a_file_is_not_acted_on() {
     let before = (names(here), names(&here.join("plumb-run-1")));
     assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n");
     assert_eq!((names(here), names(&here.join("plumb-run-1"))), before);
-    // A mark that is root's, and a journal that is not.
+    // The mark belongs to root, the journal does not.
     fs::write(here.join("x.conf.plumb-owner"), dead).expect("a file");
     std::os::unix::fs::chown(here.join("x.conf.plumb-owner"), Some(0), Some(0)).expect("taken");
     let (_, line) = refused(here, ["clean"]);

@@ -38,7 +38,7 @@ fn a_csv_file_is_loaded_indexed_and_checked() {
     for columns in [&["city,name"][..], &["area", "desc,opened"], &["zip"]] {
         let arguments = ["index", "shops"].into_iter().chain(columns.iter().copied());
         let built = fine(directory.path(), arguments.chain(["--set", "sort_area_size=64K"]));
-        // What others do on this machine stands behind the word.
+        // The text after the word depends on other processes of the machine.
         assert!(
             built.contains(": UNVERIFIED") && built.contains("(no check of the result was run, "),
             "{built}"

@@ -1,10 +1,9 @@
 //! Every command that README.md and the pages of docs show, with little to do.
 //!
 //! A command is found where it is alone in an indented or fenced block, or in a cell of a table of
-//! README.md. The `console` blocks of docs/tour.md are run by `tour`. Its options stay as
-//! they are printed; words in capitals become names of this test, and amounts become small. One
-//! that needs minutes whatever its options say (studies of a fixed time, of programs that are
-//! missing) must at least be one of those that `plumb list studies` shows.
+//! README.md. The `console` blocks of docs/tour.md are run by `tour`. Options stay as printed;
+//! words in capitals become names of this test, and amounts become small. A study that cannot be
+//! made short, or whose programs are missing, must at least be in `plumb list studies`.
 
 use crate::program::{command, fine, names, plumb};
 use std::fs;
@@ -12,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Pages whose commands are generated, or have none.
-const GENERATED: [&str; 2] = ["events.md", "settings.md"];
+const GENERATED: [&str; 3] = ["events.md", "findings.md", "settings.md"];
 
-/// Amounts as small as a test may have them, where the command has them or the workload takes them.
+/// Small amounts, used if the command has the option or the workload takes it.
 const AMOUNTS: [(&str, &str, &[&str]); 6] = [
     ("--rows", "2K", &["large-sort", "redo", "ctas"]),
     ("--size", "1M", &["record-sort"]),
@@ -29,7 +28,7 @@ const AWR: &str = include_str!("../../../foreign/tests/it/fixtures/awr_11204.txt
 const CLAIM: &str =
     "statement = \"x\"\n[source]\ntitle = \"t\"\nauthor = \"a\"\ndate = \"2026\"\nplace = \"p\"\n";
 
-/// Studies of a workload whose work follows from `--rows`, of few arms.
+/// Studies of few arms whose work follows from `--rows`.
 const SCALED: [&str; 4] = ["large-sort", "redo-sync-method", "archiving", "block-size"];
 
 fn pages() -> Vec<(String, String)> {
@@ -71,7 +70,7 @@ fn commands(page: &str) -> Vec<String> {
         if line.contains('█') || !(line.starts_with("plumb ") || line.contains("| plumb ")) {
             continue;
         }
-        // Several stand in one line, and one may read what another writes.
+        // A line may have several commands, and one may read the output of another.
         let parts = line.split("  ").map(str::trim);
         let parts = parts.filter(|part| part.starts_with("plumb ") || part.contains("| plumb "));
         // Each is a command of its own.
@@ -80,7 +79,7 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// A command with everything in brackets, and the first of what stands between bars in them.
+/// Returns a command with all optional parts in brackets, and the first of several choices.
 fn with_options(line: &str) -> String {
     let mut text = String::new();
     for (number, part) in line.split(['[', ']']).enumerate() {
@@ -91,7 +90,7 @@ fn with_options(line: &str) -> String {
     text
 }
 
-/// The words of a command as a shell would have them; those of other kinds in pages are none.
+/// Splits a command into words as a shell does, as far as the pages need it.
 pub fn words(line: &str) -> Vec<String> {
     let (mut words, mut quoted, mut word) = (Vec::new(), false, String::new());
     for letter in line.chars().chain([' ']) {
@@ -152,7 +151,7 @@ impl Place {
         self.directory.path()
     }
 
-    /// A name in capitals in a command that begins so; options of their own names stay.
+    /// Returns the replacement of a name in capitals, which depends on the command.
     fn named(&self, verb: &str, number: usize, word: &str) -> String {
         let fresh = |name: &str| format!("{name}-{number}");
         match (verb, word) {
@@ -235,7 +234,7 @@ impl Place {
         // A short calibration is IN DOUBT.
         let is_doubted =
             matches!((verb.as_str(), ended.status.code()), ("run", Some(5)) | ("calibrate", Some(4)));
-        // A published claim stands as it stands.
+        // A shipped claim may be NOT PROVED or IMPOSSIBLE.
         let is_doubted = is_doubted || (verb == "audit" && matches!(ended.status.code(), Some(3 | 6)));
         assert!(is_doubted || ended.status.success(), "plumb {}: {said}", words.join(" "));
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// An import with snapshots so often that there are some however fast it is; its record.
+/// Makes an import with frequent snapshots, so that a fast one has some, too; returns its record.
 fn run(directory: &Path) -> Value {
     fine(
         directory,

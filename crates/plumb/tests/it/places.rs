@@ -2,34 +2,22 @@
 //! requested, nothing left in either.
 
 use crate::program::{fine, names, plumb, refused};
+use crate::study_file::StudyFile;
 use serde_json::Value;
 use std::fs;
 
-const STUDY: &str = r#"
-name = "places"
-title = "Two places"
-question = "Do runs lie where they are asked to?"
-workload = "redo"
-blocks = 6
-
-[parameters]
-rows = 2000
-
-[[factor]]
-name = "log"
-levels = [
-    { label = "beside", set = { path = "@1" } },
-    { label = "apart", set = { path = "@1", log_path = "@2" } },
-]
-
-[[claim]]
-name = "apart"
-text = "It matters where the log lies."
-factor = "log"
-from = "beside"
-to = "apart"
-expect = "differs"
-"#;
+const STUDY: StudyFile<'static> = StudyFile {
+    name: "places",
+    top: "workload = \"redo\"",
+    blocks: 6,
+    sections: "[parameters]\nrows = 2000",
+    setting: "",
+    levels: [
+        r#"{ label = "beside", set = { path = "@1" } }"#,
+        r#"{ label = "apart", set = { path = "@1", log_path = "@2" } }"#,
+    ],
+    expect: "differs",
+};
 
 #[test]
 fn each_run_lies_where_its_arm_says_and_both_places_are_empty_afterwards() {
@@ -37,7 +25,7 @@ fn each_run_lies_where_its_arm_says_and_both_places_are_empty_afterwards() {
     for place in ["a", "b"] {
         fs::create_dir(directory.path().join(place)).expect("a place");
     }
-    fs::write(directory.path().join("places.toml"), STUDY).expect("a study");
+    STUDY.write(directory.path());
     let study = ["study", "places.toml", "--path", "a", "--path", "b", "--bundle", "kept", "--seed", "1"];
     let ended = plumb(directory.path(), study);
     assert!(
@@ -51,7 +39,7 @@ fn each_run_lies_where_its_arm_says_and_both_places_are_empty_afterwards() {
     for file in names(&directory.path().join("kept/runs")) {
         let text = fs::read_to_string(directory.path().join("kept/runs").join(&file)).expect("a run");
         let run: Value = serde_json::from_str(&text).expect("JSON");
-        let apart = run["arm"] == "log=apart";
+        let apart = run["arm"] == "x=apart";
         let receipts = run["record"]["receipts"].as_array().expect("a list");
         let of = |name: &str| receipts.iter().find(|receipt| receipt["setting"] == name);
         assert_eq!(of("path").expect("a receipt")["held"], "held", "{file}");
@@ -74,7 +62,7 @@ fn each_run_lies_where_its_arm_says_and_both_places_are_empty_afterwards() {
 #[test]
 fn a_study_of_places_says_which_are_missing_and_any_other_gets_a_factor_of_two() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    fs::write(directory.path().join("places.toml"), STUDY).expect("a study");
+    STUDY.write(directory.path());
     let (code, says) = refused(directory.path(), ["study", "places.toml", "--path", "."]);
     assert!(code == 2 && says.contains("compares 2 places, and 1 was named"), "{says}");
     let twice = format!("{}", directory.path().display());

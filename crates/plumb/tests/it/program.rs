@@ -13,15 +13,15 @@ pub struct Ended {
     pub stderr: String,
 }
 
-/// The program, to be run in a directory.
+/// Returns a command that runs the program in a directory.
 pub fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    // Pages are as wide as the lines, whatever the terminal of the tests.
+    // Without a limit of columns, so that output does not depend on the terminal.
     command.current_dir(directory).stdin(Stdio::null()).env_remove("COLUMNS");
     command
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub fn plumb<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> Ended {
     ended(command(directory).args(arguments).output().expect("the program starts"))
 }
@@ -34,14 +34,14 @@ fn ended(Output { status, stdout, stderr }: Output) -> Ended {
     }
 }
 
-/// Runs it and expects it to end well; gives what it printed.
+/// Runs the program, which must succeed; returns its output.
 pub fn fine<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> String {
     let ended = plumb(directory, arguments);
     assert_eq!(ended.code, Some(0), "stdout:\n{}\nstderr:\n{}", ended.stdout, ended.stderr);
     ended.stdout
 }
 
-/// Runs it and expects one line of error; gives the exit code and the line.
+/// Runs the program, which must fail with one line; returns the exit code and the line.
 pub fn refused<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> (i32, String) {
     let ended = plumb(directory, arguments);
     let lines: Vec<&str> = ended.stderr.lines().collect();
@@ -50,7 +50,7 @@ pub fn refused<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<I
     (ended.code.expect("the program exits by itself"), line.to_string())
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).expect("the directory is there");
     let mut names: Vec<String> =
@@ -63,8 +63,8 @@ pub fn names(directory: &Path) -> Vec<String> {
 /// where that cannot be arranged.
 pub fn as_nobody(directory: &Path, arguments: &[&str]) -> Option<Ended> {
     let program = env!("CARGO_BIN_EXE_plumb");
-    // A test without rights already needs no help; and the user without rights must be
-    // able to start the program.
+    // Without root the test already runs as such a user. With root, the other user must be able
+    // to start the program.
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let may = |what: &[&str]| {
         let tried = Command::new("setpriv").args(nobody).args(what).stdin(Stdio::null()).output();

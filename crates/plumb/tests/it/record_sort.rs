@@ -1,10 +1,10 @@
-//! The record sort under several settings: it ends well, its record says verified,
-//! no receipt contradicts a setting, and nothing is left behind.
+//! The record sort under several settings: it succeeds, its record is verified, no receipt
+//! contradicts a setting, and nothing is left behind.
 
 use crate::program::{fine, names, refused};
 use serde_json::Value;
 
-/// Runs it with these arguments and gives the record.
+/// Runs the workload with these arguments and returns the record.
 fn run(arguments: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let all = ["run", "record-sort", "--json"].iter().chain(arguments).copied();
@@ -12,7 +12,7 @@ fn run(arguments: &[&str]) -> Value {
     assert_eq!(names(directory.path()), Vec::<String>::new(), "all files of the run are removed");
     let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
     let list = |name: &str| record[name].as_array().expect("a list").clone();
-    assert_eq!(list("checks").len(), 4);
+    assert!(list("checks").len() >= 4);
     for check in list("checks") {
         assert_eq!(check["passed"], true, "{arguments:?}: {check}");
     }
@@ -36,7 +36,7 @@ fn defaults_sort_and_verify() {
     assert_eq!(record["sort"]["rows"], 200_000);
     let (input, checks) = (200_000 * 100, record["checks"].to_string());
     assert!(checks.contains("200,000 records of the output"), "{checks}");
-    // What is read and written as runs, and what is read of them and written.
+    // Input read and runs written; runs read and output written.
     assert!(phase_bytes(&record, "run generation") > 2 * input);
     assert!(phase_bytes(&record, "merge and write") > 2 * input);
     assert!(phase_bytes(&record, "merge and write") < 2 * input + input / 4);

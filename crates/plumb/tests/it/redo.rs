@@ -2,10 +2,11 @@
 //! a study; nothing is left.
 
 use crate::program::{fine, names, refused};
+use crate::study_file::StudyFile;
 use serde_json::Value;
 use std::fs;
 
-/// Runs it with these arguments and gives the record.
+/// Runs the workload with these arguments and returns the record.
 fn run(arguments: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let all = ["run", "redo", "--json"].iter().chain(arguments).copied();
@@ -13,7 +14,8 @@ fn run(arguments: &[&str]) -> Value {
     assert_eq!(names(directory.path()), Vec::<String>::new(), "all files of the run are removed");
     let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
     let checks = record["checks"].as_array().expect("a list");
-    assert_eq!(checks.len(), 3, "{checks:?}");
+    // The result, and that the figures of I/O add up.
+    assert!(checks.len() >= 5, "{checks:?}");
     for check in checks {
         assert_eq!(check["passed"], true, "{arguments:?}: {check}");
     }
@@ -72,7 +74,7 @@ fn a_buffer_that_no_log_takes_is_refused_by_its_own_name() {
     }
 }
 
-/// A small log: it is switched, and checkpoints give room back.
+/// Arguments for a small log, which is switched and freed by checkpoints.
 #[test]
 fn a_log_that_is_smaller_than_the_import_is_used_again_and_again() {
     let small = ["--set", "log_file_size=1M", "--set", "log_file_groups=2", "--set", "log_buffer=256K"];
@@ -105,36 +107,23 @@ fn the_report_has_figures_a_transaction() {
 #[test]
 fn a_study_varies_the_buffer_and_the_sessions() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let study = r#"
-name = "commits"
-title = "Commits"
-question = "Do fewer commits make an import faster?"
-workload = "redo"
-rows = 2000
-blocks = 2
-
-[[factor]]
-name = "buffer"
-levels = ["1K", "64K"]
-
-[[claim]]
-name = "fewer"
-text = "Fewer commits are faster."
-factor = "buffer"
-from = "1K"
-to = "64K"
-expect = "faster"
-"#;
-    fs::write(directory.path().join("commits.toml"), study).expect("a file");
+    let study = StudyFile {
+        name: "commits",
+        top: "workload = \"redo\"\nrows = 2000",
+        blocks: 2,
+        setting: "buffer",
+        levels: ["\"1K\"", "\"64K\""],
+        ..StudyFile::default()
+    };
+    study.write(directory.path());
     let ended = crate::program::plumb(directory.path(), ["study", "commits.toml", "--bundle", "out"]);
     assert!(matches!(ended.code, Some(0 | 3..=8)), "{ended:?}");
     let report = fs::read_to_string(directory.path().join("out/report.txt")).expect("a report");
     assert!(!report.contains("INVALID"), "{report}");
-    assert!(report.contains("buffer=64K") || report.contains("64K"), "{report}");
+    assert!(report.contains("x=64K"), "{report}");
     let refused = refused(directory.path(), ["study", "commits.toml", "--rows", "0"]);
     assert_eq!(refused.0, 2, "{}", refused.1);
-    let wrong = study.replace("\"64K\"", "\"many\"");
-    fs::write(directory.path().join("wrong.toml"), wrong).expect("a file");
+    StudyFile { name: "wrong", levels: ["\"1K\"", "\"many\""], ..study }.write(directory.path());
     let (code, says) = crate::program::refused(directory.path(), ["study", "wrong.toml"]);
     assert_eq!(code, 2, "{says}");
     assert!(says.starts_with("wrong.toml:"), "{says}");

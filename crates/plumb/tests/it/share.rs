@@ -4,7 +4,7 @@ use crate::program::{fine, names, plumb};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All bytes of a directory's files, with their names.
+/// Returns the names and bytes of a directory's files.
 fn bytes_below(directory: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for name in names(directory) {
@@ -77,7 +77,7 @@ fn the_copy_of_a_run_has_its_reports_and_its_trace() {
     let copy = here.join("copy");
     require_none(&copy, &["zyx"]);
     assert_eq!(names(&copy), names(&given));
-    // It is a bundle as any other.
+    // The copy is a valid bundle.
     let [trace, of_copy] = ["kept", "copy"].map(|bundle| fine(&here, ["trace", bundle, "--summary"]));
     assert_eq!(trace.lines().count(), of_copy.lines().count());
     fine(&here, ["report", "copy"]);

@@ -2,11 +2,12 @@
 //! study; rejections; nothing is left.
 
 use crate::program::{fine, names, plumb, refused};
+use crate::study_file::StudyFile;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Small enough for a test: three schemas of 200 blocks, and loops instead of a time.
+/// Small arguments: three schemas of 200 blocks, and loops instead of a time.
 const SMALL: [&str; 8] = ["--scale", "200", "--schemas", "3", "--work-unit", "16", "--sessions", "4"];
 
 fn record_of(directory: &Path, arguments: &[&str]) -> Value {
@@ -14,7 +15,7 @@ fn record_of(directory: &Path, arguments: &[&str]) -> Value {
     let record = fine(directory, all.collect::<Vec<_>>());
     let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
     let checks = record["checks"].as_array().expect("a list");
-    assert_eq!(checks.len(), 3, "{checks:?}");
+    assert!(checks.len() >= 3, "{checks:?}");
     assert!(checks.iter().all(|check| check["passed"] == true), "{arguments:?}: {checks:?}");
     for receipt in record["receipts"].as_array().expect("a list") {
         assert_ne!(receipt["held"], "contradicted", "{arguments:?}: {receipt}");
@@ -40,7 +41,7 @@ fn waits(record: &Value, event: &str) -> u64 {
     of.map(|found| found["waits"].as_u64().expect("a count")).sum()
 }
 
-/// Operations of a kind, by their response times.
+/// Returns the number of operations of a kind, from their response times.
 fn operations(record: &Value, kind: &str) -> u64 {
     let found = record["responses"].as_array().expect("a list").iter().find(|it| it["operation"] == kind);
     let buckets = found.and_then(|response| response["latency"]["buckets"].as_array().cloned());
@@ -141,7 +142,7 @@ fn operations_that_arrive_by_themselves_are_timed_from_when_they_were_due() {
     assert!((200..=600).contains(&count), "{count} of some 400");
 }
 
-/// The file of the source as it stands, but for its size.
+/// The unchanged file of SLOB's source, except for its size.
 #[test]
 fn a_slob_conf_is_read_and_what_has_no_effect_is_said() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -233,14 +234,11 @@ fn sessions_that_cannot_have_a_thread_end_the_run_with_the_limit() {
 #[test]
 fn a_study_varies_how_the_work_is_done_and_how_the_files_lie() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let study = r#"
-name = "updates"
-title = "Updates"
-question = "Do updates slow the reads down?"
-workload = "slob"
-blocks = 2
-
-[parameters]
+    let study = StudyFile {
+        name: "updates",
+        top: "workload = \"slob\"",
+        blocks: 2,
+        sections: r#"[parameters]
 scale = 200
 schemas = 2
 work_unit = 16
@@ -249,24 +247,14 @@ redo-stress = "heavy"
 sessions = 2
 
 [[factor]]
-name = "updates"
-setting = "update_pct"
-levels = [0, 50]
-
-[[factor]]
 name = "files"
 setting = "data_files"
-levels = [1, 2]
-
-[[claim]]
-name = "slower"
-text = "Updates are slower."
-factor = "updates"
-from = "0"
-to = "50"
-expect = "slower"
-"#;
-    fs::write(directory.path().join("updates.toml"), study).expect("a file");
+levels = [1, 2]"#,
+        setting: "update_pct",
+        levels: ["0", "50"],
+        expect: "slower",
+    };
+    study.write(directory.path());
     let ended = plumb(directory.path(), ["study", "updates.toml", "--bundle", "out"]);
     assert!(matches!(ended.code, Some(0 | 3..=8)), "{ended:?}");
     let report = fs::read_to_string(directory.path().join("out/report.txt")).expect("a report");

@@ -76,7 +76,7 @@ fn receipts_of_a_sort_hold_and_its_report_is_that_of_a_run() {
             assert_ne!(receipt["held"], "contradicted", "{set:?}: {receipt}");
         }
         let checks = record["checks"].as_array().expect("a list");
-        assert!(checks.len() == 3 && checks.iter().all(|check| check["passed"] == true), "{checks:?}");
+        assert!(checks.len() >= 3 && checks.iter().all(|check| check["passed"] == true), "{checks:?}");
         assert_eq!(record["sort"]["rows"], 60_000);
         fs::remove_file(directory.path().join("out.txt")).expect("made");
     }

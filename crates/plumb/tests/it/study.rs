@@ -1,9 +1,10 @@
-//! Studies of small tables on the real engine: their bundles, their end by force, and treatments
-//! that do nothing, none of which may be PROVED; a delay of known size, which must be.
+//! Studies of small tables on the real engine: their bundles, killed studies, treatments without an
+//! effect, which must not be PROVED, and a delay of known size, which must.
 //!
 //! They are in memory if possible, so that no device has to settle between two runs.
 
 use crate::program::{command, fine, names, plumb, refused};
+use crate::study_file::{StudyFile, quoted};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A directory in memory, or on disk where there is none.
+/// Makes a directory in memory, or on disk if there is no tmpfs.
 fn place() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -27,36 +28,12 @@ fn in_memory(directory: &Path) -> bool {
 
 /// A study of one setting: writes its file.
 fn write_study(directory: &Path, fixed: &str, setting: &str, levels: [&str; 2]) {
-    let [from, to] = levels;
-    let text = format!(
-        r#"name = "small"
-title = "A small study"
-question = "Does it run?"
-workload = "large-sort"
-rows = 20000
-blocks = 6
-
-[settings]
-{fixed}
-
-[[factor]]
-name = "treated"
-setting = "{setting}"
-levels = ["{from}", "{to}"]
-
-[[claim]]
-name = "treated"
-text = "It matters."
-factor = "treated"
-from = "{from}"
-to = "{to}"
-expect = "differs"
-"#
-    );
-    fs::write(directory.join("small.toml"), text).expect("a file");
+    let sections = format!("[settings]\n{fixed}");
+    let [from, to] = levels.map(quoted);
+    StudyFile { sections: &sections, setting, levels: [&from, &to], ..StudyFile::default() }.write(directory);
 }
 
-/// Runs the study that was written; gives the exit code and the analysis.
+/// Runs the written study; returns the exit code and the analysis.
 fn study(directory: &Path, more: &[&str]) -> (i32, Value) {
     let arguments = ["study", "small.toml", "--bundle", "kept", "--json"].iter().chain(more);
     let ended = plumb(directory, arguments);
@@ -65,7 +42,7 @@ fn study(directory: &Path, more: &[&str]) -> (i32, Value) {
     (ended.code.expect("it ends by itself"), analysis)
 }
 
-/// The only claim's verdict line; it is not PROVED.
+/// Returns the verdict line of the only claim, which must not be PROVED.
 #[track_caller]
 fn not_proved(code: i32, analysis: &Value) -> String {
     let verdict = &analysis["claims"][0]["verdict"];
@@ -147,7 +124,7 @@ fn where_arms_differ_in_how_a_database_is_made_each_run_has_its_own() {
         let run: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(run["settled"]["own_data"], true, "{name}");
         assert!(run["settled"]["canary"]["cpu_ns"].as_u64().expect("a figure") > 0, "{name}");
-        let label = run["arm"].as_str().expect("a name").trim_start_matches("treated=").to_string();
+        let label = run["arm"].as_str().expect("a name").trim_start_matches("x=").to_string();
         let settings = run["record"]["settings"].as_array().expect("settings");
         let block = settings.iter().find(|row| row["name"] == "db_block_size").expect("there");
         assert_eq!(block["value"], label, "{name}");
@@ -362,8 +339,7 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
     let here = directory.path();
     let fixed = format!("{SPILLS}\nfilesystemio_options = \"none\"");
     write_study(here, &fixed, "debug_request_delay", ["0", DELAY]);
-    // A neighbour on the machine can make one UNSTABLE or hide the delay; three in
-    // a row are no chance.
+    // Other load can make one study UNSTABLE or hide the delay; three in a row are no chance.
     let (code, analysis) = ["5", "6", "7"]
         .into_iter()
         .map(|seed| {
@@ -375,13 +351,13 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
     let line = analysis["claims"][0]["verdict"]["line"].as_str().expect("a line");
     assert_eq!(code, 0, "{line}");
     assert!(line.starts_with("PROVED slower by "), "{line}");
-    let delayed = findings(&here.join("kept"), &format!("treated={DELAY}"));
+    let delayed = findings(&here.join("kept"), &format!("x={DELAY}"));
     assert_eq!(delayed.len(), 7, "a warm-up run and six more");
     assert!(
         delayed.iter().all(|what| what.contains("A delay was injected into every request")),
         "{delayed:?}"
     );
-    let others = findings(&here.join("kept"), "treated=0");
+    let others = findings(&here.join("kept"), "x=0");
     assert!(!others.iter().any(|what| what.contains("delay")), "{others:?}");
     let waits = analysis["claims"][0]["why"]["parts"].as_array().expect("parts");
     let added = |part: &Value| {
@@ -394,7 +370,7 @@ fn an_injected_delay_is_proved_and_every_record_of_its_runs_says_so() {
 
 #[test]
 fn without_the_delay_the_same_study_is_not_proved() {
-    // Each may prove by chance what is not, once in 64 studies: three in a row are no chance.
+    // Each study may be falsely PROVED once in 64 times; three in a row are no chance.
     let lines: Vec<String> = (1..=3)
         .map(|seed: u32| without_delay(&seed.to_string()))
         .take_while(|line| line.starts_with("PROVED slower"))
@@ -402,7 +378,7 @@ fn without_the_delay_the_same_study_is_not_proved() {
     assert!(lines.len() < 3, "{lines:?}");
 }
 
-/// The verdict on two arms that set the same.
+/// Returns the verdict on two arms with the same settings.
 fn without_delay(seed: &str) -> String {
     let directory = place();
     let here = directory.path();

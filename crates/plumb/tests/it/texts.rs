@@ -4,7 +4,7 @@ use crate::program::{command, fine, plumb};
 use std::fs;
 use std::path::Path;
 
-/// A snapshot of what the program printed in an empty directory.
+/// Compares the program's output in an empty directory with a snapshot.
 macro_rules! printed {
     ($name:literal, $($argument:expr),* $(,)?) => {
         let directory = tempfile::tempdir().expect("a temporary directory");

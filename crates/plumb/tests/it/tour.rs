@@ -55,7 +55,7 @@ fn is_variable(word: &str) -> bool {
     is_capitals || word.contains(|letter: char| letter.is_ascii_digit()) || ["holds", "open"].contains(&word)
 }
 
-/// True if a printed line is what the page shows, but for what may vary.
+/// True if a printed line is the page's, except for figures and names.
 fn is_shown(shown: &str, printed: &str) -> bool {
     if shown.split_whitespace().eq(printed.split_whitespace()) {
         return true;
@@ -77,7 +77,7 @@ fn is_shown(shown: &str, printed: &str) -> bool {
             return false;
         }
     }
-    // A line of figures alone says nothing unless it is the same.
+    // A line with only figures must be equal.
     has_fixed && printed.next().is_none()
 }
 

@@ -65,7 +65,7 @@ fn other_workloads_are_traced_too_and_runs_without_it_keep_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     fine(directory.path(), ["run", "large-sort", "--rows", "100K", "--trace", "--bundle", "sort"]);
     let sums = fine(directory.path(), ["trace", "sort", "--summary"]);
-    // Which of the servers takes the pieces is chance: of a table this small one may take them all.
+    // One server may read all of a small table by chance.
     assert!(sums.contains("PX scan server p00") && sums.contains("Average by session"), "{sums}");
     let plain = plumb(directory.path(), ["run", "redo", "--rows", "1K", "--bundle", "plain"]);
     assert_eq!(plain.code, Some(0), "{plain:?}");

@@ -77,9 +77,6 @@ impl RunTrace {
     }
 
     /// Parses the bytes of a trace file.
-    ///
-    /// # Errors
-    /// The first error in the bytes.
     pub fn of_bytes(bytes: &[u8]) -> Result<RunTrace, String> {
         let Some((head, rest)) = bytes.split_at_checked(HEAD).filter(|(head, _)| head.starts_with(MAGIC))
         else {
@@ -110,9 +107,6 @@ impl RunTrace {
 }
 
 /// Reads the trace of a bundle, named by its directory or by the file.
-///
-/// # Errors
-/// If there is none, or it is damaged.
 pub fn read(bundle: &Path) -> Result<RunTrace, TraceError> {
     let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
     let bytes = plumb_host::regular::read_regular(&path, outside::TRACE_MOST)

@@ -23,10 +23,7 @@ pub struct Options {
 /// Characters of a histogram's longest bar.
 const BAR: u64 = 40;
 
-/// Renders the text of a trace.
-///
-/// # Errors
-/// If no session has such a name; the error lists those present.
+/// Renders the text of a trace. If no session has the name, the error lists those present.
 pub fn render(trace: &RunTrace, options: &Options) -> Result<String, String> {
     let chosen = |name: &str| name.to_lowercase().contains(&options.session.to_lowercase());
     let sessions: Vec<_> = trace.sessions.iter().filter(|session| chosen(&session.name)).collect();

@@ -26,13 +26,13 @@ pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
     let columns = columns_in(width);
     let mut lines = Vec::new();
     for stream in &chart.streams {
-        lines.extend(panel(chart, stream, &stream.name, (columns, LINES)));
+        lines.extend(panel(chart, stream, &stream.name, columns, LINES));
     }
     for strip in &chart.strips {
-        lines.extend(strip_lines(chart, strip, (columns, width)));
+        lines.extend(strip_lines(chart, strip, columns, width));
     }
-    lines.push(seconds(chart, (columns, width)));
-    lines.extend(phases(chart, (columns, width)));
+    lines.push(seconds(chart, columns, width));
+    lines.extend(phases(chart, columns, width));
     lines
 }
 
@@ -49,7 +49,7 @@ const NAME_LEAST: usize = 12;
 
 /// Renders a strip: its title, then a line for each figure. Names follow the lines, or precede
 /// them on a narrow page.
-fn strip_lines(chart: &Chart, strip: &Strip, (columns, width): (usize, usize)) -> Vec<String> {
+fn strip_lines(chart: &Chart, strip: &Strip, columns: usize, width: usize) -> Vec<String> {
     let room = width.saturating_sub(GUTTER + columns + 3);
     let above = |name: &str| format!("{:GUTTER$} {}", "", name.chars().take(columns).collect::<String>());
     let drawn = strip.lines.iter().map(|line| (line, strip_line(chart, strip, line, columns)));
@@ -86,14 +86,14 @@ pub(crate) fn pair_lines(pair: &PairChart, width: usize) -> Vec<String> {
     for (before, after) in reference.chart.streams.iter().zip(&treatment.chart.streams) {
         for (side, stream) in [(reference, before), (treatment, after)] {
             let caption = format!("{}: {}", stream.name, side.name);
-            lines.extend(panel(&side.chart, stream, &caption, (columns, PAIR_LINES)));
+            lines.extend(panel(&side.chart, stream, &caption, columns, PAIR_LINES));
         }
     }
-    lines.push(seconds(&reference.chart, (columns, GUTTER + 1 + columns)));
+    lines.push(seconds(&reference.chart, columns, GUTTER + 1 + columns));
     lines
 }
 
-fn panel(chart: &Chart, stream: &Stream, caption: &str, (columns, height): (usize, usize)) -> Vec<String> {
+fn panel(chart: &Chart, stream: &Stream, caption: &str, columns: usize, height: usize) -> Vec<String> {
     let total = Size(stream.total()).figure();
     let peak = Decimal(stream.peak_mb_per_s(chart.bucket_s)).figure();
     let figures = format!("  {total}, peak {peak} MB/s");
@@ -155,7 +155,7 @@ fn ruler(chart: &Chart, columns: usize) -> String {
 }
 
 /// Renders the names of the ticks within this width.
-fn seconds(chart: &Chart, (columns, width): (usize, usize)) -> String {
+fn seconds(chart: &Chart, columns: usize, width: usize) -> String {
     let decimals = if tick_step(chart.x_max_s) < 1.0 { 1 } else { 0 };
     let mut line = " ".repeat(GUTTER);
     for (column, at_s) in ticks(chart, columns) {
@@ -167,7 +167,7 @@ fn seconds(chart: &Chart, (columns, width): (usize, usize)) -> String {
 }
 
 /// Renders the phases below the time axis; overlapping phases are on separate lines.
-fn phases(chart: &Chart, (columns, width): (usize, usize)) -> Vec<String> {
+fn phases(chart: &Chart, columns: usize, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for band in chart.bands.iter().filter(|band| band.start_s < chart.x_max_s) {
         let start = column_of(chart, band.start_s, columns);

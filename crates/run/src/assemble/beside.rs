@@ -65,7 +65,7 @@ fn interval(seen: &Evidence, cut: &Cut, timeline: &Timeline) -> Interval {
     let files = seen.measured.files.iter().zip(&cut.files);
     let files = files.map(|(file, moves)| io::file_row(seen, file, moves));
     let pools = seen.measured.pools.iter().zip(&cut.pools);
-    let pools = pools.map(|(pool, counts)| io::pool_row((pool.block_size, pool.frames), counts));
+    let pools = pools.map(|(pool, counts)| io::pool_row(pool.block_size, pool.frames, counts));
     let mut interval = cut.rows.clone();
     interval.begin_ns = timeline.since_start(cut.begin);
     interval.end_ns = timeline.since_start(cut.end);

@@ -6,9 +6,7 @@ use crate::evidence::{FileEvidence, FileMoves, FileRole, TablespaceFacts, Transf
 use plumb_engine::cache::{CachedBlocks, PoolCounts};
 use plumb_host::readings::{DiskStats, RequestCounts};
 use plumb_io::MethodKind;
-use plumb_record::{
-    self as record, BufferPool, Completion, IoDevice, IoFile, IoTally, KernelIo, TablespaceShape,
-};
+use plumb_record::{Completion, IoDevice, IoFile, IoTally, KernelIo, PoolBlocks, PoolStats, TablespaceShape};
 use plumb_units::{BlockSize, path_text};
 use std::collections::BTreeMap;
 
@@ -30,7 +28,7 @@ pub(super) fn file_row(seen: &Evidence, file: &FileEvidence, moves: &FileMoves) 
         writes,
         block_bytes: block.map(bytes_of),
         sizes: moves.sizes(),
-        buffer_waits: block.map(|_| moves.buffer_waits()),
+        buffer_waits: block.map(|_| moves.waits),
     }
 }
 
@@ -50,17 +48,17 @@ pub(super) fn tablespaces(seen: &Evidence) -> Vec<TablespaceShape> {
 }
 
 /// Returns the buffer caches that were used, with their blocks at the end of the work.
-pub(super) fn pools(seen: &Evidence) -> Vec<BufferPool> {
-    let pool = |pool: &crate::evidence::PoolSeen| BufferPool {
+pub(super) fn pools(seen: &Evidence) -> Vec<PoolStats> {
+    let pool = |pool: &crate::evidence::PoolSeen| PoolStats {
         census: pool.census.iter().map(cached).collect(),
-        ..pool_row((pool.block_size, pool.frames), &pool.counts)
+        ..pool_row(pool.block_size, pool.frames, &pool.counts)
     };
-    let used = |pool: &BufferPool| pool.gets + pool.reads + pool.writes > 0 || !pool.census.is_empty();
+    let used = |pool: &PoolStats| pool.gets + pool.reads + pool.writes > 0 || !pool.census.is_empty();
     seen.measured.pools.iter().map(pool).filter(used).collect()
 }
 
-pub(super) fn pool_row((block_size, buffers): (BlockSize, u64), counts: &PoolCounts) -> BufferPool {
-    BufferPool {
+pub(super) fn pool_row(block_size: BlockSize, buffers: u64, counts: &PoolCounts) -> PoolStats {
+    PoolStats {
         block_bytes: bytes_of(block_size),
         buffers,
         gets: counts.gets,
@@ -74,11 +72,11 @@ pub(super) fn pool_row((block_size, buffers): (BlockSize, u64), counts: &PoolCou
     }
 }
 
-fn cached(row: &CachedBlocks) -> record::CachedBlocks {
-    record::CachedBlocks { tablespace: row.purpose.name().to_string(), blocks: row.blocks, dirty: row.dirty }
+fn cached(row: &CachedBlocks) -> PoolBlocks {
+    PoolBlocks { tablespace: row.purpose.name().to_string(), blocks: row.blocks, dirty: row.dirty }
 }
 
-/// Returns the kernel's count of the process's bytes; `None` without /proc, and for files in memory.
+/// Returns the kernel's count of the process's bytes; `None` without /proc and for files in memory.
 pub(super) fn kernel(seen: &Evidence, moved: Option<[u64; 2]>) -> Option<KernelIo> {
     let [read_bytes, written_bytes] = moved.filter(|_| !seen.inside.in_memory())?;
     Some(KernelIo { read_bytes, written_bytes, all_direct: receipts::all_direct(seen) })

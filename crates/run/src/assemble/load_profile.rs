@@ -45,7 +45,7 @@ pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
             count("User rollbacks", Statistic::UserRollbacks),
         ]);
     }
-    if outcome.ctas.is_some() {
+    if outcome.ctas.is_some() || outcome.copy.is_some() {
         rows.extend([
             count("Redo size (bytes)", Statistic::RedoSize),
             count("Redo of direct writes (bytes)", Statistic::RedoDirectBytes),
@@ -53,6 +53,12 @@ pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
             count("Rows loaded", Statistic::LoadRows),
             count("Rows chained", Statistic::LoadRowsChained),
             count("Physical writes direct (blocks)", Statistic::PhysicalWritesDirect),
+        ]);
+    }
+    if outcome.scan.is_some() {
+        rows.extend([
+            count("Physical reads (blocks)", Statistic::PhysicalReadBlocks),
+            count("Rows scanned", Statistic::TableScanRows),
         ]);
     }
     if outcome.slob.is_some() {

@@ -1,7 +1,7 @@
 //! Declared memory and used memory.
 
 use super::Evidence;
-use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, SlobDone, UPDATER_BYTES};
+use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, ScanDone, SlobDone, UPDATER_BYTES};
 use plumb_engine::{Setting, Settings};
 use plumb_record::{Memory, MemoryArea};
 use plumb_units::Bytes;
@@ -47,6 +47,19 @@ fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
 
+/// Buffer cache, and the buffers of every server of every stream.
+fn of_scan(seen: &Evidence, scan: &ScanDone) -> [MemoryArea; 2] {
+    let settings = &seen.inside.settings;
+    let request = settings.number(Setting::DbFileMultiblockReadCount).saturating_mul(scan.block_bytes);
+    let server = request.saturating_mul(1 + settings.number(Setting::ScanReadAhead));
+    let servers = seen.inside.degree as u64 * scan.streams.len() as u64;
+    [
+        ("Buffer cache", settings.number(Setting::DbCacheSize)),
+        ("Buffers of the scans", server.saturating_mul(servers)),
+    ]
+    .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
+}
+
 /// Cache, log buffer with a write from it, and sessions, each with its blocks in flight.
 fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
@@ -71,8 +84,11 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
     if let Some(import) = &outcome.import {
         areas.extend(of_import(seen, import));
     }
-    if outcome.ctas.is_some() {
+    if outcome.ctas.is_some() || outcome.copy.is_some() {
         areas.extend(of_ctas(seen));
+    }
+    if let Some(scan) = &outcome.scan {
+        areas.extend(of_scan(seen, scan));
     }
     if let Some(trace) = &seen.measured.trace {
         areas.push(MemoryArea { name: "Trace".to_string(), bytes: trace.memory().0 });

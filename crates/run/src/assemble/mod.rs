@@ -19,6 +19,7 @@ mod mix;
 mod one_pass;
 mod phases;
 mod receipts;
+mod scan;
 mod session_snapshot;
 mod settings;
 mod sort;
@@ -57,6 +58,7 @@ pub fn record(seen: &Evidence) -> Record {
         circumstances: None,
         checks: Vec::new(),
         receipts: receipts::receipts(seen),
+        readings: Vec::new(),
         findings: Vec::new(),
         phases: phases::phases(seen, &timeline),
         memory: memory::memory(seen),
@@ -65,6 +67,7 @@ pub fn record(seen: &Evidence) -> Record {
         process: seen.measured.process,
         foreground_events: rows::events(period, SessionKind::Foreground),
         background_events: rows::events(period, SessionKind::Background),
+        sampling: None,
         sessions: rows::sessions(period),
         session: session_snapshot::session_snapshot(seen),
         statistics: counted.statistics(),
@@ -80,6 +83,7 @@ pub fn record(seen: &Evidence) -> Record {
         intervals: beside::intervals(seen, &timeline),
         responses: load_profile::responses(seen),
         sort: sort::sort(seen),
+        scan: scan::scan(seen),
         log: log_io::log_io(seen, trace),
         trace: trace.map(|kept| trace::summary(kept, timeline.since_start(seen.measured.begin))),
         parameters: seen.asked.parameters.clone(),

@@ -8,7 +8,6 @@
 //! Limits: the last run counts as full, and a few more rows are assumed than there were, so the
 //! result is slightly above the minimum. A measured read cost will be measured again and is not
 //! used. Requests must then come close to the device's full rate.
-//! used: requests must then come close to the device's full rate.
 
 use super::Evidence;
 use super::receipts::given_cost;

@@ -210,6 +210,7 @@ impl BuildBytes {
             Phase::Import => self.log,
             Phase::RandomIo => self.scan + self.log,
             Phase::CreateAsSelect => self.loaded + self.log,
+            Phase::TableCopy => self.scan + self.loaded + self.log,
             Phase::Backup => self.copied,
             // Requests of the calibrator belong to no session of this run.
             Phase::MixBefore | Phase::MixAfter => 0,

@@ -3,7 +3,6 @@
 use super::Transfers;
 use plumb_io::{File, SIZE_CLASSES, class_bytes};
 use plumb_record::{BufferWaits, IoSize, IoTally};
-use plumb_units::Nanos;
 
 /// Requests to a file by direction and size, with the waits for its blocks in the cache.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,14 +10,14 @@ pub struct FileMoves {
     /// Reads by size class of `io`.
     pub reads: [Transfers; SIZE_CLASSES],
     pub writes: [Transfers; SIZE_CLASSES],
-    /// Number and time of waits for blocks that another session held.
-    pub waits: (u64, Nanos),
+    /// Waits for blocks that another session held.
+    pub waits: BufferWaits,
 }
 
 impl FileMoves {
     /// Returns the counters of a file so far.
     #[must_use]
-    pub fn of(file: &File, waits: (u64, Nanos)) -> FileMoves {
+    pub fn of(file: &File, waits: BufferWaits) -> FileMoves {
         FileMoves { reads: file.counters().reads(), writes: file.counters().writes(), waits }
     }
 
@@ -34,7 +33,10 @@ impl FileMoves {
         FileMoves {
             reads: grown(&self.reads, &earlier.reads),
             writes: grown(&self.writes, &earlier.writes),
-            waits: (self.waits.0 - earlier.waits.0, self.waits.1.saturating_sub(earlier.waits.1)),
+            waits: BufferWaits {
+                waits: self.waits.waits - earlier.waits.waits,
+                time_ns: self.waits.time_ns.saturating_sub(earlier.waits.time_ns),
+            },
         }
     }
 
@@ -45,7 +47,8 @@ impl FileMoves {
         };
         add(&mut self.reads, &next.reads);
         add(&mut self.writes, &next.writes);
-        self.waits = (self.waits.0 + next.waits.0, self.waits.1 + next.waits.1);
+        self.waits.waits += next.waits.waits;
+        self.waits.time_ns += next.waits.time_ns;
     }
 
     /// Returns the sums over all sizes, reads and writes.
@@ -63,11 +66,6 @@ impl FileMoves {
             moved.then_some(IoSize { up_to_bytes: class_bytes(class), reads, writes })
         };
         (0..SIZE_CLASSES).filter_map(size).collect()
-    }
-
-    #[must_use]
-    pub fn buffer_waits(&self) -> BufferWaits {
-        BufferWaits { waits: self.waits.0, time_ns: self.waits.1.0 }
     }
 }
 

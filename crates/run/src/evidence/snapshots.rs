@@ -139,7 +139,7 @@ pub(super) fn around<T>(
     }
     let (cuts, stop) = (Mutex::new(Cuts { cuts: Vec::new(), interval }), AtomicBool::new(false));
     let (outcome, last) = thread::scope(|scope| {
-        let take = || take_until(&stop, instance, devices, (&before, &cuts));
+        let take = || take_until(&stop, instance, devices, &before, &cuts);
         let taking = thread::Builder::new().name("snapshots".to_string()).spawn_scoped(scope, take);
         let taking = taking.map_err(|source| IoError::thread("the snapshots", source))?;
         let outcome = work();
@@ -180,7 +180,8 @@ fn take_until(
     stop: &AtomicBool,
     instance: &Instance,
     devices: &[DeviceDescription],
-    (before, cuts): (&Reading, &Mutex<Cuts>),
+    before: &Reading,
+    cuts: &Mutex<Cuts>,
 ) -> Option<Reading> {
     let mut last: Option<Reading> = None;
     let interval = || cuts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).interval;

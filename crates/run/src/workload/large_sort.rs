@@ -66,9 +66,6 @@ impl Execution for LargeSort {
 }
 
 /// Builds an index between two readings.
-///
-/// # Errors
-/// If the build fails.
 pub fn build(
     instance: &Instance,
     spec: &IndexSpec,

@@ -11,8 +11,10 @@
 mod ctas;
 pub mod large_sort;
 pub mod named_file;
+mod producer;
 pub mod record_sort;
 pub mod redo;
+mod scan;
 mod sizing;
 mod slob;
 mod start;
@@ -21,7 +23,7 @@ use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
 use crate::evidence::{self, Asked, Evidence, Measured, MixPoint, MixSeen, PlaceAsked};
 use crate::place::{self, Places, Room};
-use crate::{RunError, Temporary, archiving, assemble, stored};
+use crate::{RunError, Temporary, archiving, assemble, calibration_store};
 use plumb_engine::check::CheckLine;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
@@ -63,9 +65,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the transactions of the database, opened at the first call.
-    ///
-    /// # Errors
-    /// If they cannot be opened.
     pub fn transactions(&self) -> Result<&Transactions<'a>, EngineError> {
         if let Some(open) = self.transactions.get() {
             return Ok(open);
@@ -94,10 +93,8 @@ pub trait Execution: Sync {
         false
     }
 
-    /// Sets values that suit the workload, unless the user set others.
-    ///
-    /// # Errors
-    /// If parameters contradict each other, or the machine.
+    /// Sets values that suit the workload, unless the user set others. Fails if parameters
+    /// contradict each other, or the machine.
     fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError>;
 
     /// Returns the space that its files will take.
@@ -112,38 +109,30 @@ pub trait Execution: Sync {
     }
 
     /// Makes its data, in an empty database.
-    ///
-    /// # Errors
-    /// If the load fails.
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError>;
 
     /// Does the work between two readings, on data that is not in the page cache.
-    ///
-    /// # Errors
-    /// If the work fails.
     fn work(&self, place: &Place<'_>) -> Result<Measured, EngineError>;
 
     /// Checks the result of the work.
-    ///
-    /// # Errors
-    /// If the result is wrong, or cannot be read.
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError>;
 
     /// Removes the result; a killed run may have left one.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
     fn undo(&self, place: &Place<'_>) -> Result<(), EngineError>;
 }
 
 /// Every workload that the engine carries out.
-const EXECUTIONS: &[&dyn Execution] =
-    &[&large_sort::LargeSort, &record_sort::RecordSort, &redo::Redo, &ctas::Ctas, &slob::Slob];
+const EXECUTIONS: &[&dyn Execution] = &[
+    &large_sort::LargeSort,
+    &record_sort::RecordSort,
+    &redo::Redo,
+    &ctas::Ctas,
+    &slob::Slob,
+    &scan::Scan,
+    &producer::Producer,
+];
 
 /// Returns the execution of this workload.
-///
-/// # Panics
-/// If the table lacks a workload, which a test prevents.
 #[must_use]
 pub fn execution(workload: &Workload) -> &'static dyn Execution {
     let found = EXECUTIONS.iter().find(|execution| execution.workload() == workload);
@@ -171,10 +160,8 @@ pub struct Ran {
     pub database: Temporary,
 }
 
-/// Runs a workload from an empty directory to its record.
-///
-/// # Errors
-/// If it cannot finish. A failed verification is no error but a check of the record.
+/// Runs a workload from an empty directory to its record. A failed verification is not an
+/// error: the record says so.
 pub fn run(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Result<Ran, RunError> {
     let (seen, database) = observe(request, cancel, observer)?;
     Ok(Ran { record: assemble::record(&seen), trace: seen.measured.trace, database })
@@ -228,9 +215,6 @@ fn mix_point(place: &Place<'_>, device: &DeviceDescription, mix: Mix, phase: Pha
 }
 
 /// Makes a run of a study, in a database that was loaded for it.
-///
-/// # Errors
-/// As [`run`].
 pub fn repeat(
     place: &Place<'_>,
     places: &Places<'_>,
@@ -312,7 +296,7 @@ fn limits(instance: &Instance, places: &Places<'_>, devices: &[DeviceDescription
     if !paths.contains(&places.home) {
         paths.push(places.home);
     }
-    stored::limits(&paths, &devices)
+    calibration_store::limits(&paths, &devices)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 use super::{record_sort, sizing};
 use crate::evidence::{self, Asked, Done, Evidence, FileRole, Measured};
 use crate::place::{self, Places, Room};
-use crate::{RunError, Temporary, assemble, stored};
+use crate::{RunError, Temporary, assemble, calibration_store};
 use plumb_engine::check::CheckLine;
 use plumb_engine::file_sort::{FileSortSpec, sort_file};
 use plumb_engine::instance::InitialSizes;
@@ -51,15 +51,13 @@ pub struct Request<'a> {
     pub command_line: &'a str,
 }
 
-/// Sorts the file, judges the output, and makes the record.
-///
-/// # Errors
-/// If it cannot finish: then there is no output. A wrong output is a check of the record.
+/// Sorts the file, judges the output, and makes the record. If it fails, there is no output. A
+/// wrong output is a failed check of the record.
 pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Result<Record, RunError> {
     let Request { spec, mut settings, places, devices, command_line } = request;
     apply_defaults(spec, &mut settings)?;
     let (bytes, line) = measure(spec)?;
-    let room = Room { tablespaces: temporary(spec, (bytes, line), &settings), beside: InitialSizes::NONE };
+    let room = Room { tablespaces: temporary(spec, bytes, line, &settings), beside: InitialSizes::NONE };
     let name = place::free_name(places, "plumb-run");
     let database = Temporary::create(places, &name, settings, room, cancel, observer)?;
     let instance = database.instance();
@@ -85,7 +83,7 @@ pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Re
         instance.access.disk.remove(&spec.output).map_err(EngineError::from)?;
     }
     let described: Vec<&DeviceDescription> = devices.iter().collect();
-    let limits = stored::limits(&[places.home], &described);
+    let limits = calibration_store::limits(&[places.home], &described);
     let seen = Evidence::of(instance, asked, measured, devices, checks).with_limits(None, limits);
     Ok(assemble::record(&seen))
 }
@@ -124,7 +122,7 @@ fn measure(spec: &LineSortSpec) -> Result<(u64, u64), RunError> {
 }
 
 /// Returns the size of the temporary tablespace: the bytes that the sort will write to it.
-fn temporary(spec: &LineSortSpec, (bytes, line): (u64, u64), settings: &Settings) -> InitialSizes {
+fn temporary(spec: &LineSortSpec, bytes: u64, line: u64, settings: &Settings) -> InitialSizes {
     let keys = spec.order.keys.len() as u64 * line + if spec.order.ties == Ties::Input { 8 } else { 0 };
     match is_of_the_benchmarks(spec) {
         true => sizing::of_records(bytes / line, line, settings),

@@ -136,11 +136,8 @@ fn rows(work: &Work) -> PagesTable {
     PagesTable::new(PagesSpec { rows: work.rows(), seed: work.seed() })
 }
 
-/// Rejects more sessions than a checkpoint can list transactions, given the database's largest
-/// blocks.
-///
-/// # Errors
-/// If there are more.
+/// Rejects more sessions than a checkpoint can list transactions,
+/// given the database's largest blocks.
 pub fn require_sessions(sessions: u64, largest: BlockSize) -> Result<(), EngineError> {
     let most = LogOptions::transactions_max(largest.bytes());
     if sessions as usize <= most {
@@ -182,11 +179,8 @@ pub fn done(spec: &ImportSpec<'_>, imported: &Imported) -> ImportDone {
     }
 }
 
-/// Verifies a table against the number of its rows and the sum of their hashes,
-/// and its indexes against it.
-///
-/// # Errors
-/// The first difference.
+/// Verifies a table against the number of its rows and the sum of their hashes, and its indexes
+/// against it. Fails on the first difference.
 pub fn judge(
     transactions: &Transactions<'_>,
     table: &str,

@@ -23,9 +23,6 @@ use plumb_host::readings::{self, Residency};
 use plumb_io::File;
 
 /// Prepares the state and returns what was found.
-///
-/// # Errors
-/// If the log cannot be switched, or a write fails.
 pub(super) fn reach(place: &Place<'_>, session: &Session) -> Result<LogStart, EngineError> {
     let (instance, transactions) = (place.instance, place.transactions()?);
     transactions.switch_log_file(session)?;

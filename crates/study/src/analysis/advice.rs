@@ -7,17 +7,18 @@
 //! Candidates lie within the smallest effect of interest of the best-looking arm. The recommended
 //! one changes the fewest levels of the reference: a level whose difference is open stays as it is.
 
+use super::block_time::BlockTime;
 use super::claims::Tests;
 use super::doubts::contradicted;
+use super::figures::Figures;
 use super::head::created;
 use super::result::{
     ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, JudgedClaim, PhasePart, Recommendation, StolenFigure,
 };
-use super::seen::Seen;
-use super::spent::Spent;
-use super::stability::effect;
-use super::stolen::MUCH;
-use super::units;
+use super::stability::{Stability, effect};
+use super::steal_time::MUCH;
+use super::used_blocks::UsedBlocks;
+use super::{Judgements, units};
 use crate::bundle::Settled;
 use crate::definition::Claim;
 use crate::plan::Plan;
@@ -26,7 +27,6 @@ use plumb_proof::best::{self, Arms, Best, Gain};
 use plumb_proof::family::advice_levels;
 use plumb_proof::interval::Interval;
 use plumb_proof::randomisation::{Side, fewest_blocks};
-use plumb_proof::signed_rank;
 use plumb_proof::verdict::{Aim, TOO_LARGE, Verdict};
 use plumb_record::{Fact, Finding, capital};
 
@@ -41,12 +41,13 @@ const SELF_P: f64 = 0.01;
 
 /// Returns the recommended settings; `None` if no arm is proved better than the reference.
 pub(super) fn recommendation(
-    seen: &Seen<'_>,
-    (claims, doubtful): (&[JudgedClaim], Option<&DoubtfulRuns>),
+    figures: &Figures<'_>,
     tests: &Tests,
+    claims: &[JudgedClaim],
+    doubtful: Option<&DoubtfulRuns>,
 ) -> Option<Recommendation> {
-    let plan = &seen.contents.plan;
-    let Best { candidates, better } = chosen(seen, tests)?;
+    let (plan, used) = (figures.plan(), figures.used);
+    let Best { candidates, better } = chosen(figures, tests)?;
     // An arm answered from memory won against arms that used a device: not a fair comparison.
     let of_memory = |arm: usize| {
         let compared = doubtful.filter(|found| found.compares_memory_with_a_device(plan.schedule.arms));
@@ -57,7 +58,7 @@ pub(super) fn recommendation(
         let about = plan.study.claims.iter().zip(claims);
         let mut about = about.filter(|(claim, _)| claim.all_arms(&plan.design).contains(&arm));
         about.any(|(_, judged)| speaks_against_the_data(&judged.verdict) || judged.asked_only)
-            || !contradicted(seen, &[arm]).is_empty()
+            || !contradicted(used, &[arm]).is_empty()
             || of_memory(arm)
     };
     let reference = plan.schedule.reference;
@@ -76,12 +77,12 @@ pub(super) fn recommendation(
     let levels = plan.study.factors.iter().zip(&plan.design.arms[arm]);
     let settings: Vec<_> = levels.flat_map(|(factor, level)| &factor.levels[*level].settings).collect();
     let too_few = blocks_to_tell_apart(plan.schedule.arms, tests.advice_level);
-    let too_few = Some(too_few).filter(|needed| seen.blocks.len() < *needed && plan.advice_claim().is_none());
+    let too_few = Some(too_few).filter(|needed| used.blocks.len() < *needed && plan.advice_claim().is_none());
     Some(Recommendation {
         arm,
         settings: settings.into_iter().cloned().collect(),
         against: plan.arm_name(reference),
-        evidence: evidence(plan, seen.blocks.len(), candidates.len(), too_few),
+        evidence: evidence(plan, used.blocks.len(), candidates.len(), too_few),
         candidates,
         blocks_to_tell_apart: too_few.map(|needed| needed as u64),
         gain: match plan.study.measure.better {
@@ -120,15 +121,15 @@ fn blocks_to_tell_apart(arms: usize, advice_level: f64) -> usize {
 }
 
 /// Returns the candidates and the arms better than the reference.
-fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
-    let plan = &seen.contents.plan;
+fn chosen(figures: &Figures<'_>, tests: &Tests) -> Option<Best> {
+    let (plan, used) = (figures.plan(), figures.used);
     let reference = plan.schedule.reference;
     let Some(claim) = plan.advice_claim() else {
-        let observations = seen.costs(&plan.study.measure).ok()?;
-        let lost = seen.failed();
+        let observations = figures.costs(&plan.study.measure).ok()?;
+        let lost = used.failed();
         let arms = Arms { seen: &observations, arms: plan.schedule.arms, twice: plan.twice(), lost: &lost };
         let levels = advice_levels(plan.study.claims.len(), plan.study.alpha);
-        return best::best(&arms, seen.looks(), tests.advice_level, &levels).ok();
+        return best::best(&arms, used.looks(), tests.advice_level, &levels).ok();
     };
     let tested = tests.claims[claim].as_ref().ok()?;
     let (answer, Interval { low, high }) = (tested.answer, tested.interval);
@@ -148,11 +149,11 @@ fn chosen(seen: &Seen<'_>, tests: &Tests) -> Option<Best> {
 
 /// Adds to each claim's reasons which of its arms the page cache answered.
 pub(super) fn say_what_answered(
-    seen: &Seen<'_>,
+    used: &UsedBlocks<'_>,
     claims: &mut [JudgedClaim],
     doubtful: Option<&DoubtfulRuns>,
 ) {
-    let plan = &seen.contents.plan;
+    let plan = &used.contents.plan;
     for (claim, judged) in plan.study.claims.iter().zip(claims) {
         let arms = claim.all_arms(&plan.design).into_iter();
         let said = arms.filter_map(|arm| doubtful?.of_arm(arm, &plan.arm_name(arm), plan.schedule.arms));
@@ -162,33 +163,34 @@ pub(super) fn say_what_answered(
 }
 
 pub(super) fn findings(
-    seen: &Seen<'_>,
-    (claims, doubtful): (&[JudgedClaim], Option<&DoubtfulRuns>),
-    (recommendation, stolen): (Option<&Recommendation>, Option<&StolenFigure>),
+    used: &UsedBlocks<'_>,
+    judged: &Judgements,
+    doubtful: Option<&DoubtfulRuns>,
 ) -> Vec<Finding> {
+    let Judgements { claims, stability, recommendation, .. } = judged;
     let mut findings = Vec::new();
-    findings.extend(units::findings(seen));
-    findings.extend(marked(seen));
-    findings.extend(itself(seen));
-    findings.extend(doubtful.into_iter().flat_map(|doubtful| of_memory(seen, doubtful)));
+    findings.extend(units::findings(used));
+    findings.extend(marked(used));
+    findings.extend(itself(stability));
+    findings.extend(doubtful.into_iter().flat_map(|doubtful| of_memory(used, doubtful)));
     findings.extend(doubtful.into_iter().flat_map(disturbed));
-    findings.extend(busy(seen));
-    findings.extend(stolen.and_then(others_had_it));
-    findings.extend(use_these(seen, claims, recommendation));
+    findings.extend(busy(used));
+    findings.extend(stability.steal_time.as_ref().and_then(others_had_it));
+    findings.extend(use_these(used, claims, recommendation.as_ref()));
     findings.extend(refuted(claims));
-    findings.extend(critical(seen));
-    findings.extend(undecided(seen, claims));
+    findings.extend(critical(used));
+    findings.extend(undecided(used, claims));
     findings.extend(mixed(claims));
     findings.extend(looks_too_large(claims));
-    findings.extend(one_phase(&seen.contents.plan.study.claims, claims));
-    findings.extend(one_database(seen));
-    findings.extend(calibration_in_doubt(seen));
+    findings.extend(one_phase(&used.contents.plan.study.claims, claims));
+    findings.extend(one_database(used));
+    findings.extend(calibration_in_doubt(used));
     findings
 }
 
 /// Finding: the calibration is in doubt, so no figure was compared with its limits.
-fn calibration_in_doubt(seen: &Seen<'_>) -> Option<Finding> {
-    let doubts = &seen.contents.environment.calibration_doubts;
+fn calibration_in_doubt(used: &UsedBlocks<'_>) -> Option<Finding> {
+    let doubts = &used.contents.environment.calibration_doubts;
     (!doubts.is_empty()).then(|| {
         finding(
             "The calibration of the device is IN DOUBT",
@@ -229,8 +231,8 @@ fn looks_too_large(claims: &[JudgedClaim]) -> Vec<Finding> {
 }
 
 /// Finding: each level of these factors is a single database.
-fn one_database(seen: &Seen<'_>) -> Option<Finding> {
-    let factors = created(seen);
+fn one_database(used: &UsedBlocks<'_>) -> Option<Finding> {
+    let factors = created(used);
     (!factors.is_empty()).then(|| {
         finding(
             format!("Each level of {} is one database", factors.join(" and ")),
@@ -291,23 +293,18 @@ fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl In
     Finding { what: what.into(), evidence: evidence.into(), advice: advice.into(), ..Finding::default() }
 }
 
-fn marked(seen: &Seen<'_>) -> Option<Finding> {
-    let first = seen.marked.first()?;
+fn marked(used: &UsedBlocks<'_>) -> Option<Finding> {
+    let first = used.marked.first()?;
     Some(finding(
-        format!("{} of the blocks begun could not be used", seen.marked.len()),
+        format!("{} of the blocks begun could not be used", used.marked.len()),
         format!("block {}: {}", first.block, first.reason),
         "mend what failed and study again: which blocks fail may depend on the treatment",
     ))
 }
 
 /// Finding: the reference's two runs of a block differ, although they are the same treatment.
-fn itself(seen: &Seen<'_>) -> Option<Finding> {
-    // This p reads the figures too, so it waits for the end of the study.
-    let seen = Some(seen).filter(|seen| seen.contents.has_ended())?;
-    let plan = &seen.contents.plan;
-    let observations = seen.observations(&plan.study.measure).ok()?;
-    let (first, again) = (plan.schedule.reference, plan.schedule.reference_again());
-    let p = signed_rank::p(&observations.log_ratios(again, first).ok()?);
+fn itself(stability: &Stability) -> Option<Finding> {
+    let p = stability.reference_p?;
     (p <= SELF_P).then(|| {
         finding(
             "The reference differs from itself",
@@ -318,8 +315,8 @@ fn itself(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// Findings for arms answered from memory, and for layers that answer in place of the disk.
-fn of_memory(seen: &Seen<'_>, doubtful: &DoubtfulRuns) -> Vec<Finding> {
-    let plan = &seen.contents.plan;
+fn of_memory(used: &UsedBlocks<'_>, doubtful: &DoubtfulRuns) -> Vec<Finding> {
+    let plan = &used.contents.plan;
     let of_fact = |fact: Fact| doubtful.facts.iter().find(|found| found.fact == fact);
     let cached = doubtful.cached.iter().filter_map(|cached| {
         let said = doubtful.of_arm(cached.arm, &plan.arm_name(cached.arm), plan.schedule.arms)?;
@@ -358,9 +355,9 @@ fn plural(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn busy(seen: &Seen<'_>) -> Option<Finding> {
+fn busy(used: &UsedBlocks<'_>) -> Option<Finding> {
     let settled: Vec<&Settled> =
-        seen.blocks.iter().flat_map(|(_, runs)| runs.iter().map(|run| &run.settled)).collect();
+        used.blocks.iter().flat_map(|(_, runs)| runs.iter().map(|run| &run.settled)).collect();
     let busy = settled.iter().filter(|settled| !settled.idle).count();
     (busy as f64 > BUSY_SHARE * settled.len() as f64).then(|| {
         finding(
@@ -392,20 +389,20 @@ fn others_had_it(stolen: &StolenFigure) -> Option<Finding> {
 }
 
 fn use_these(
-    seen: &Seen<'_>,
+    used: &UsedBlocks<'_>,
     claims: &[JudgedClaim],
     recommendation: Option<&Recommendation>,
 ) -> Option<Finding> {
-    if !seen.contents.has_ended() {
+    if !used.contents.has_ended() {
         return Some(finding(
             "The study has not ended",
             "a look at its figures would be a test, and has its price",
             "go on with `plumb study --resume BUNDLE`, or end it where it is with `plumb report --end BUNDLE`",
         ));
     }
-    let plan = &seen.contents.plan;
+    let plan = &used.contents.plan;
     let Some(found) = recommendation else {
-        let (blocks, needed) = (seen.blocks.len(), plan.blocks_to_recommend());
+        let (blocks, needed) = (used.blocks.len(), plan.blocks_to_recommend());
         let asked = claims.iter().find(|claim| claim.asked_only);
         return (blocks > 0).then(|| match (asked, blocks < needed) {
             (Some(claim), _) => finding(
@@ -416,7 +413,7 @@ fn use_these(
             (None, true) => finding(
                 "Too few blocks to recommend an arm",
                 format!("{blocks} blocks; all comparisons with the reference together take {needed}"),
-                format!("study again with --blocks {needed} or more{}", in_time(seen, needed as u64)),
+                format!("study again with --blocks {needed} or more{}", in_time(used, needed as u64)),
             ),
             (None, false) => finding(
                 "No arm is better than the reference beyond doubt",
@@ -452,8 +449,8 @@ fn use_these(
         // A limit of the number of blocks is not reported as a result of the figures.
         (_, Some(needed)) => format!(
             "{against}; whether another arm is as good takes {needed} blocks or more to tell{}, and these are {}",
-            in_time(seen, needed),
-            seen.blocks.len()
+            in_time(used, needed),
+            used.blocks.len()
         ),
         (_, None) => format!("{against}; not told from it: {}", others.join(", ")),
     };
@@ -473,8 +470,8 @@ fn refuted(claims: &[JudgedClaim]) -> Vec<Finding> {
 }
 
 /// Finding: the critical sort area, the size below which runs needed more than one merge pass.
-fn critical(seen: &Seen<'_>) -> Option<Finding> {
-    let plan = &seen.contents.plan;
+fn critical(used: &UsedBlocks<'_>) -> Option<Finding> {
+    let plan = &used.contents.plan;
     let sizes = |level: &crate::definition::Level| {
         let set = level.settings.iter().find(|set| set.name == "sort_area_size")?;
         plumb_units::parse_size(&set.value).ok()
@@ -494,7 +491,7 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
     let merged = |level: usize| {
         let arms: Vec<usize> =
             (0..plan.design.arms.len()).filter(|arm| plan.design.arms[*arm][areas] == level).collect();
-        let records = seen.records(&arms);
+        let records = used.records(&arms);
         records.iter().filter_map(|(_, record)| Some(record.sort.as_ref()?.intermediate_merges)).max()
     };
     let found: Vec<(String, u64)> = levels
@@ -524,7 +521,7 @@ fn critical(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn undecided(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
+fn undecided(used: &UsedBlocks<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
         matches!(
             claim.verdict,
@@ -548,7 +545,7 @@ fn undecided(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
         let would = would.trim_end_matches('0').trim_end_matches('.');
         format!(
             "a new study of about {blocks} blocks{} would {would}% with 80% power, if the noise stays as it is",
-            in_time(seen, blocks)
+            in_time(used, blocks)
         )
     });
     Some(finding(
@@ -561,8 +558,8 @@ fn undecided(seen: &Seen<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
 }
 
 /// Returns ` (4 h at 9.1 s a block)`; empty if no block ran.
-fn in_time(seen: &Seen<'_>, blocks: u64) -> String {
-    Spent::by(seen).in_time(blocks).map_or(String::new(), |time| format!(" ({time})"))
+fn in_time(used: &UsedBlocks<'_>, blocks: u64) -> String {
+    BlockTime::by(used).in_time(blocks).map_or(String::new(), |time| format!(" ({time})"))
 }
 
 /// Says if other work ran on the machine, as far as the runs' circumstances show.
@@ -582,8 +579,8 @@ fn other_work(doubtful: Option<&DoubtfulRuns>) -> String {
     }
 }
 
-pub(super) fn not_tested(seen: &Seen<'_>, doubtful: Option<&DoubtfulRuns>) -> Vec<String> {
-    let plan = &seen.contents.plan;
+pub(super) fn not_tested(used: &UsedBlocks<'_>, doubtful: Option<&DoubtfulRuns>) -> Vec<String> {
+    let plan = &used.contents.plan;
     let study = &plan.study;
     let mut sentences = vec![
         study.vocabulary.not_tested(study.work.as_ref()),

@@ -13,7 +13,7 @@
 //! the canary of each run.
 
 use super::result::{CanaryFigure, Explains, LevelChange};
-use super::seen::Seen;
+use super::used_blocks::UsedBlocks;
 use crate::bundle::RunRecord;
 use crate::canary::Canary;
 use crate::plan::Until;
@@ -28,11 +28,11 @@ const MOVES: f64 = 1.2;
 /// One time of the canary, by block and slot.
 pub(super) struct Series {
     what: &'static str,
-    pub(super) seen: Observations,
+    pub(super) times: Observations,
 }
 
 /// Returns the canary's times over the used blocks; none if a run lacks one.
-pub(super) fn series(seen: &Seen<'_>) -> Vec<Series> {
+pub(super) fn series(used: &UsedBlocks<'_>) -> Vec<Series> {
     type Time = fn(&Canary) -> Option<u64>;
     let times: [(&str, Time); 2] = [
         ("fixed processor work", |canary| Some(canary.cpu_ns)),
@@ -41,35 +41,27 @@ pub(super) fn series(seen: &Seen<'_>) -> Vec<Series> {
     let of = |(what, time): (&'static str, Time)| {
         let figure = |run: &&RunRecord| Some(time(&run.settled.canary?)? as f64);
         let rows: Option<Vec<Vec<f64>>> =
-            seen.blocks.iter().map(|(_, runs)| runs.iter().map(figure).collect()).collect();
-        let slots = seen.contents.plan.schedule.slots();
-        Some(Series { what, seen: Observations::new(slots, &rows.filter(|rows| !rows.is_empty())?).ok()? })
+            used.blocks.iter().map(|(_, runs)| runs.iter().map(figure).collect()).collect();
+        let slots = used.contents.plan.schedule.slots();
+        Some(Series { what, times: Observations::new(slots, &rows.filter(|rows| !rows.is_empty())?).ok()? })
     };
     times.into_iter().filter_map(of).collect()
 }
 
-/// Returns the figures with the canary as a covariate, if it explains enough of their noise.
-pub(super) fn beside(seen: &Seen<'_>, figures: Observations) -> Observations {
-    let series = series(seen);
-    match best(seen, &series, &figures) {
-        Some(canary) => figures.beside(&canary.seen),
-        None => figures,
-    }
-}
-
-fn best<'a>(seen: &Seen<'_>, series: &'a [Series], figures: &Observations) -> Option<&'a Series> {
-    let explained = series.iter().filter_map(|canary| Some((Explained::of(figures, &canary.seen)?, canary)));
+/// Returns the time that serves as a covariate of these figures, if one
+/// explains enough of their noise.
+pub(super) fn best<'a>(until: Until, series: &'a [Series], figures: &Observations) -> Option<&'a Series> {
+    let explained = series.iter().filter_map(|canary| Some((Explained::of(figures, &canary.times)?, canary)));
     let best = explained.max_by(|(one, _), (other, _)| one.share.total_cmp(&other.share))?;
-    (seen.contents.plan.until == Until::Blocks && best.0.helps()).then_some(best.1)
+    (until == Until::Blocks && best.0.helps()).then_some(best.1)
 }
 
 /// Returns the canary's figures for the report. `figures` are unadjusted values
 /// of the study's own measure.
-pub(super) fn figures(seen: &Seen<'_>, figures: Option<&Observations>) -> Vec<CanaryFigure> {
-    let series = series(seen);
-    let used = figures.and_then(|figures| best(seen, &series, figures)).map(|canary| canary.what);
+pub(super) fn figures(until: Until, series: &[Series], figures: Option<&Observations>) -> Vec<CanaryFigure> {
+    let covariate = figures.and_then(|figures| best(until, series, figures)).map(|canary| canary.what);
     let row = |canary: &Series| {
-        let mut times: Vec<f64> = canary.seen.logs().iter().flatten().map(|log| log.exp()).collect();
+        let mut times: Vec<f64> = canary.times.logs().iter().flatten().map(|log| log.exp()).collect();
         times.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
         CanaryFigure {
@@ -77,21 +69,21 @@ pub(super) fn figures(seen: &Seen<'_>, figures: Option<&Observations>) -> Vec<Ca
             median_ns: at(0.5) as u64,
             low_ns: at(0.05) as u64,
             high_ns: at(0.95) as u64,
-            explains: figures.and_then(|figures| Explained::of(figures, &canary.seen)).map(Explains::from),
-            adjusted: used == Some(canary.what),
+            explains: figures.and_then(|figures| Explained::of(figures, &canary.times)).map(Explains::from),
+            adjusted: covariate == Some(canary.what),
         }
     };
     series.iter().map(row).collect()
 }
 
-pub(super) fn changes(seen: &Seen<'_>) -> Vec<LevelChange> {
-    let search = Search::usual(seen.contents.plan.schedule.seed);
-    found(seen, &search)
+pub(super) fn changes(used: &UsedBlocks<'_>, series: &[Series]) -> Vec<LevelChange> {
+    let search = Search::usual(used.contents.plan.schedule.seed);
+    found(series, &search)
         .into_iter()
         .map(|(what, change)| LevelChange {
             arm: "the canary".to_string(),
             series: what.to_string(),
-            block: seen.blocks.get(change.index).map_or(0, |(block, _)| *block),
+            block: used.blocks.get(change.index).map_or(0, |(block, _)| *block),
             ratio: change.shift.exp(),
             p: change.p,
         })
@@ -99,22 +91,23 @@ pub(super) fn changes(seen: &Seen<'_>) -> Vec<LevelChange> {
 }
 
 /// Returns changes so large that the machine counts as another one.
-pub(super) fn moves(seen: &Seen<'_>) -> Vec<ArmChange> {
-    let search = Search { shift: MOVES.ln(), ..Search::usual(seen.contents.plan.schedule.seed) };
+pub(super) fn moves(seed: u64, series: &[Series]) -> Vec<ArmChange> {
+    let search = Search { shift: MOVES.ln(), ..Search::usual(seed) };
     let row = |(what, change)| ArmChange { arm: format!("the canary ({what})"), change };
-    found(seen, &search).into_iter().map(row).collect()
+    found(series, &search).into_iter().map(row).collect()
 }
 
-fn found(seen: &Seen<'_>, search: &Search) -> Vec<(&'static str, change_point::ChangePoint)> {
+fn found(series: &[Series], search: &Search) -> Vec<(&'static str, change_point::ChangePoint)> {
     let mean = |block: &Vec<f64>| block.iter().sum::<f64>() / block.len() as f64;
-    let by_block = |canary: Series| {
-        let blocks = canary.seen.logs();
+    let by_block = |canary: &Series| {
+        let what = canary.what;
+        let blocks = canary.times.logs();
         let changes = if blocks.len() < search.values_needed() {
             Vec::from_iter(change_point::step(blocks, search))
         } else {
             change_point::find(&blocks.iter().map(mean).collect::<Vec<f64>>(), search)
         };
-        changes.into_iter().map(move |change| (canary.what, change))
+        changes.into_iter().map(move |change| (what, change))
     };
-    series(seen).into_iter().flat_map(by_block).collect()
+    series.iter().flat_map(by_block).collect()
 }

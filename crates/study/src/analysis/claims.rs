@@ -9,16 +9,17 @@
 //! Next to the typical effect, a claim reports the effect on the average of all runs, and the
 //! number of slow runs (`proof::average`).
 
-use super::canary;
 use super::doubts;
+use super::figures::Figures;
 use super::result::{ArmPair, ClaimOutcome, Effect, JudgedClaim, SlowShare};
-use super::seen::Seen;
 use super::stability::{Stability, effect};
+use super::used_blocks::UsedBlocks;
 use super::why;
-use crate::definition::{Claim, Expectation};
+use crate::definition::{Claim, Expectation, Study};
+use crate::plan::Plan;
 use crate::vocabulary::{Figure, Measure};
 use plumb_proof::ProofError;
-use plumb_proof::average::{Figures, Means, RatioOfMeans, slow_runs};
+use plumb_proof::average::{self, Means, RatioOfMeans, slow_runs};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Observations, log_ratio};
@@ -67,16 +68,17 @@ pub(super) struct Tests {
     pub(super) advice_level: f64,
 }
 
-fn measure<'a>(seen: &'a Seen<'_>, claim: &'a Claim) -> &'a Measure {
-    claim.measure.as_ref().unwrap_or(&seen.contents.plan.study.measure)
+fn measure<'a>(study: &'a Study, claim: &'a Claim) -> &'a Measure {
+    claim.measure.as_ref().unwrap_or(&study.measure)
 }
 
-pub(super) fn test(seen: &Seen<'_>) -> Tests {
-    let study = &seen.contents.plan.study;
+pub(super) fn test(figures: &Figures<'_>) -> Tests {
+    let (plan, looks) = (figures.plan(), figures.used.looks());
+    let study = &plan.study;
     let numbers: Vec<Result<Numbers, String>> =
-        study.claims.iter().map(|claim| numbers(seen, claim)).collect();
+        study.claims.iter().map(|claim| numbers(figures, claim)).collect();
     let asks: Vec<Asks> =
-        study.claims.iter().map(|claim| asked(claim.expects, measure(seen, claim).better)).collect();
+        study.claims.iter().map(|claim| asked(claim.expects, measure(study, claim).better)).collect();
     let questions: Vec<Question<'_>> = numbers
         .iter()
         .zip(&asks)
@@ -86,8 +88,8 @@ pub(super) fn test(seen: &Seen<'_>) -> Tests {
             means: found.as_ref().ok().and_then(|numbers| numbers.means.as_ref()),
         })
         .collect();
-    let advice = if seen.contents.plan.advice_claim().is_some() { Advice::None } else { Advice::Shares };
-    let (family, looks) = (family::ask(&questions, study.alpha, seen.looks(), advice), seen.looks());
+    let advice = if plan.advice_claim().is_some() { Advice::None } else { Advice::Shares };
+    let family = family::ask(&questions, study.alpha, looks, advice);
     let mut claims = Vec::new();
     for (index, (found, answer)) in numbers.into_iter().zip(family.answers).enumerate() {
         let (claim, asks) = (&study.claims[index], asks[index]);
@@ -97,11 +99,11 @@ pub(super) fn test(seen: &Seen<'_>) -> Tests {
                 asks,
                 answer,
                 interval: interval(looks, &contrast, asks, &answer),
-                average: means.and_then(|means| average(looks, &means, &answer)),
+                average: means.and_then(|means| mean_ratio(looks, &means, &answer)),
                 shape_p: shape_p(&contrast),
-                wanders_p: order::wanders_p(&contrast.effects(), seen.contents.plan.schedule.seed),
+                wanders_p: order::wanders_p(&contrast.effects(), plan.schedule.seed),
                 slow,
-                carry_over: seen.after(&observations, &claim.sides(&seen.contents.plan.design).to),
+                carry_over: figures.after(&observations, &claim.sides(&plan.design).to),
                 contrast,
             })
         }));
@@ -120,7 +122,7 @@ fn interval(looks: Looks, contrast: &Contrast, asks: Asks, answer: &Answer) -> I
 }
 
 /// Returns the ratio of means, with the interval chosen as in [`interval`].
-fn average(looks: Looks, means: &Means, answer: &Answer) -> Option<RatioOfMeans> {
+fn mean_ratio(looks: Looks, means: &Means, answer: &Answer) -> Option<RatioOfMeans> {
     let found = looks.ratio(means, answer.interval_level)?;
     if answer.equivalence.is_none() || answer.on_average != Some(OnAverage::Within) {
         return Some(found);
@@ -151,21 +153,21 @@ fn asked(expects: Expectation, better: Better) -> Asks {
 }
 
 /// Returns a claim's comparison and the figures it is made of.
-fn numbers(seen: &Seen<'_>, claim: &Claim) -> Result<Numbers, String> {
-    let plan = &seen.contents.plan;
-    let measure = measure(seen, claim);
-    let observations = seen.observations(measure).map_err(|error| no_ratio(seen, measure, &error))?;
+fn numbers(figures: &Figures<'_>, claim: &Claim) -> Result<Numbers, String> {
+    let (plan, used) = (figures.plan(), figures.used);
+    let measure = measure(&plan.study, claim);
+    let observations = figures.observations(measure).map_err(|error| no_ratio(used, measure, &error))?;
     let contrast =
         claim.contrast(&plan.design, &observations, plan.twice()).map_err(|error| error.to_string())?;
-    let lost = seen.lost(&claim.signs(&plan.design));
-    let (means, slow) = averages(seen, claim, &observations);
+    let lost = used.lost(&claim.signs(&plan.design));
+    let (means, slow) = averages(plan, claim, &observations);
     Ok(Numbers { contrast: contrast.without(lost), observations, means, slow })
 }
 
 /// Explains why a measure has no ratios: names the run in which it is not positive.
-fn no_ratio(seen: &Seen<'_>, measure: &Measure, error: &ProofError) -> String {
+fn no_ratio(used: &UsedBlocks<'_>, measure: &Measure, error: &ProofError) -> String {
     let ProofError::NotPositive { block, slot, value } = error else { return error.to_string() };
-    let run = seen.blocks.get(*block).and_then(|(_, runs)| runs.get(*slot));
+    let run = used.blocks.get(*block).and_then(|(_, runs)| runs.get(*slot));
     let run = run.map_or_else(String::new, |run| format!(" in run {} ({})", run.number, run.arm));
     format!(
         "{} is {value}{run}, and no ratio can be made of it: no number of blocks changes that",
@@ -174,12 +176,7 @@ fn no_ratio(seen: &Seen<'_>, measure: &Measure, error: &ProofError) -> String {
 }
 
 /// Returns the mean times of both sides, and the slow runs; an interaction has neither.
-fn averages(
-    seen: &Seen<'_>,
-    claim: &Claim,
-    observations: &Observations,
-) -> (Option<Means>, Option<SlowShare>) {
-    let plan = &seen.contents.plan;
+fn averages(plan: &Plan, claim: &Claim, observations: &Observations) -> (Option<Means>, Option<SlowShare>) {
     if claim.with.is_some() {
         return (None, None);
     }
@@ -190,7 +187,7 @@ fn averages(
     };
     let (to, from) = (slots(&sides.to), slots(&sides.from));
     // Times, or for a rate the time per unit: a stall counts with the time it costs.
-    let better = measure(seen, claim).better;
+    let better = measure(&plan.study, claim).better;
     let cost = |log: f64| if better == Better::Higher { (-log).exp() } else { log.exp() };
     let means = |slots: &[usize]| -> Vec<f64> {
         let mean = |block: &Vec<f64>| {
@@ -221,24 +218,24 @@ fn averages(
             high: found.share.high,
         }
     });
-    let figures = if better == Better::Higher { Figures::Rates } else { Figures::Times };
-    (Some(Means::new(means(&to), means(&from), figures)), slow)
+    let kind = if better == Better::Higher { average::Figures::Rates } else { average::Figures::Times };
+    (Some(Means::new(means(&to), means(&from), kind)), slow)
 }
 
-pub(super) fn claims(seen: &Seen<'_>, stability: &Stability, tests: &Tests) -> Vec<JudgedClaim> {
-    let study = &seen.contents.plan.study;
+pub(super) fn judge_all(used: &UsedBlocks<'_>, stability: &Stability, tests: &Tests) -> Vec<JudgedClaim> {
+    let study = &used.contents.plan.study;
     let rows = study.claims.iter().zip(&tests.claims);
-    rows.map(|(claim, tested)| judged(seen, stability, claim, tested)).collect()
+    rows.map(|(claim, tested)| judged(used, stability, claim, tested)).collect()
 }
 
 fn judged(
-    seen: &Seen<'_>,
+    used: &UsedBlocks<'_>,
     stability: &Stability,
     claim: &Claim,
     tested: &Result<Tested, String>,
 ) -> JudgedClaim {
-    let plan = &seen.contents.plan;
-    let judgement = verdict(seen, stability, claim, tested.as_ref());
+    let plan = &used.contents.plan;
+    let judgement = verdict(used, stability, claim, tested.as_ref());
     let sides = claim.sides(&plan.design);
     let pair = match (&sides.from[..], &sides.to[..]) {
         ([reference], [treatment]) => Some(ArmPair { reference: *reference, treatment: *treatment }),
@@ -252,12 +249,12 @@ fn judged(
             Standing::Unstable | Standing::Invalid | Standing::Impossible
         );
     // Parts of the elapsed time do not explain a figure that the target measures itself.
-    let timed = !matches!(measure(seen, claim).figure, Figure::Measured(_));
+    let timed = !matches!(measure(&plan.study, claim).figure, Figure::Measured(_));
     let explained = proved && timed && claim.with.is_none();
     let tested = tested.as_ref().ok();
     let some = tested.filter(|tested| tested.contrast.blocks() > 0);
     let place = tested.map_or(Place::Open, |tested| tested.answer.place);
-    let place = place_of(place, measure(seen, claim).better);
+    let place = place_of(place, measure(&plan.study, claim).better);
     let outcome = outcome(claim.expects, place, &judgement.verdict);
     JudgedClaim {
         name: claim.name.clone(),
@@ -266,7 +263,7 @@ fn judged(
         arms: pair,
         measure: claim.measure.clone(),
         outcome,
-        asked_only: proved && doubts::asked_only(seen, claim),
+        asked_only: proved && doubts::asked_only(used, claim),
         reasons: judgement.reasons,
         effect: some.map(Tested::effect),
         average: some.and_then(Tested::on_average),
@@ -276,7 +273,7 @@ fn judged(
         carry_over: some.and_then(|tested| tested.carry_over),
         p: tested.map(|tested| tested.answer.p()),
         adjusted_p: tested.map(|tested| tested.answer.adjusted_p),
-        blocks: seen.blocks.len() as u64,
+        blocks: used.blocks.len() as u64,
         blocks_needed: match judgement.verdict {
             Verdict::NotProved { more, .. } if outcome != ClaimOutcome::Refuted => {
                 more.blocks().map(|blocks| blocks as u64)
@@ -291,21 +288,21 @@ fn judged(
             // Figures without spread show no noise floor.
             (found.is_finite() && found > 0.0).then(|| found.exp_m1())
         }),
-        covered: some.filter(|_| is_of_effect).and_then(|_| why::covered(seen, claim)),
+        covered: some.filter(|_| is_of_effect).and_then(|_| why::covered(used, claim)),
         equivalence: tested.and_then(|tested| tested.answer.equivalence),
-        why: explained.then(|| why::why(seen, claim)).flatten(),
-        profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(seen, pair)),
+        why: explained.then(|| why::why(used, claim)).flatten(),
+        profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(used, pair)),
     }
 }
 
 fn verdict(
-    seen: &Seen<'_>,
+    used: &UsedBlocks<'_>,
     stability: &Stability,
     claim: &Claim,
     tested: Result<&Tested, &String>,
 ) -> Judgement {
-    let study = &seen.contents.plan.study;
-    let mut contradictions = doubts::contradictions(seen, claim);
+    let study = &used.contents.plan.study;
+    let mut contradictions = doubts::contradictions(used, claim);
     let tested = match tested {
         Ok(tested) => tested,
         Err(why) => {
@@ -317,14 +314,14 @@ fn verdict(
             return Judgement { verdict, reasons: contradictions };
         }
     };
-    let seed = seen.contents.plan.schedule.seed;
+    let seed = used.contents.plan.schedule.seed;
     let (contrast, answer) = (&tested.contrast, &tested.answer);
     let changes = change_point::find(&contrast.effects(), &Search::usual(seed));
     let changes = changes.into_iter().map(|change| ArmChange { arm: claim.comparison(study), change });
-    let changes: Vec<ArmChange> = changes.chain(canary::moves(seen)).collect();
+    let changes: Vec<ArmChange> = changes.chain(stability.moves.iter().cloned()).collect();
     let share = contrast.first(1).smallest_tail();
     let mut judgement = judge(&Evidence {
-        beyond_bound: &doubts::beyond_bound(seen, claim),
+        beyond_bound: &doubts::beyond_bound(used, claim),
         contradictions: &contradictions,
         changes: &changes,
         order: stability.order.as_ref(),
@@ -349,7 +346,7 @@ fn verdict(
         shape_p: tested.shape_p,
         alpha: study.alpha,
         claims: study.claims.len(),
-        better: measure(seen, claim).better,
+        better: measure(study, claim).better,
         sought: match tested.asks {
             Asks::Equality(margin) => Sought::Equality(margin),
             Asks::NotBeyond(bound) => Sought::NotSlower(bound.abs()),

@@ -5,11 +5,11 @@
 //!   treatment of the I/O path.
 //! - IMPOSSIBLE: a figure that the machine cannot have produced.
 
-use super::seen::{Seen, fault};
+use super::used_blocks::{UsedBlocks, fault};
 use crate::definition::Claim;
 use plumb_proof::effect::Change;
 use plumb_record::{self as record, Held, Record};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, median};
 use std::collections::BTreeSet;
 
 /// Share of the files' pages that the page cache may hold at the start of a run.
@@ -21,37 +21,38 @@ const CPU_SLACK: f64 = 1.05;
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 
 /// Returns the reasons that make a claim invalid, a sentence each.
-pub(super) fn contradictions(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
-    let plan = &seen.contents.plan;
+pub(super) fn contradictions(used: &UsedBlocks<'_>, claim: &Claim) -> Vec<String> {
+    let plan = &used.contents.plan;
     let arms = claim.all_arms(&plan.design);
-    let mut found = faults(seen, &arms);
-    found.extend(contradicted(seen, &arms));
-    if seen.blocks.is_empty() {
+    let mut found = faults(used, &arms);
+    found.extend(contradicted(used, &arms));
+    if used.blocks.is_empty() {
         return found;
     }
     for change in [Some(claim.change), claim.with].into_iter().flatten() {
-        found.extend(without_effect(seen, &arms, change));
-        found.extend(one_treatment(seen, claim));
-        found.extend(kept_in_cache(seen, &arms, change));
+        found.extend(without_effect(used, &arms, change));
+        found.extend(one_treatment(used, claim));
+        found.extend(alike(used, claim, change));
+        found.extend(kept_in_cache(used, &arms, change));
     }
     found
 }
 
 /// Returns wrong results; if no block is left, the fault that spoiled the first.
-fn faults(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
-    let runs = seen.contents.runs.iter().filter(|run| arms.contains(&run.arm_index));
+fn faults(used: &UsedBlocks<'_>, arms: &[usize]) -> Vec<String> {
+    let runs = used.contents.runs.iter().filter(|run| arms.contains(&run.arm_index));
     let faults: Vec<_> = runs.filter_map(|run| Some((run, fault(run)?))).collect();
     let wrong = faults.iter().filter(|(run, _)| run.record.is_some() && run.block.is_some());
     let mut found: Vec<String> =
         wrong.map(|(run, why)| format!("run {} ({}): {why}", run.number, run.arm)).collect();
-    if let Some((run, why)) = faults.first().filter(|_| found.is_empty() && seen.blocks.is_empty()) {
+    if let Some((run, why)) = faults.first().filter(|_| found.is_empty() && used.blocks.is_empty()) {
         found.push(format!("no block came to its end: run {} ({}): {why}", run.number, run.arm));
     }
     found
 }
 
-pub(super) fn contradicted(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
-    let records = seen.records(arms);
+pub(super) fn contradicted(used: &UsedBlocks<'_>, arms: &[usize]) -> Vec<String> {
+    let records = used.records(arms);
     let reasons = records.iter().flat_map(|(run, record)| {
         let contradicted = record.receipts.iter().filter(|receipt| receipt.held == Held::Contradicted);
         contradicted.map(move |receipt| {
@@ -65,14 +66,14 @@ pub(super) fn contradicted(seen: &Seen<'_>, arms: &[usize]) -> Vec<String> {
 }
 
 /// Reports a change none of whose settings has a receipt that held in any run.
-fn without_effect(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<String> {
-    let factor = &seen.contents.plan.study.factors[change.factor];
+fn without_effect(used: &UsedBlocks<'_>, arms: &[usize], change: Change) -> Option<String> {
+    let factor = &used.contents.plan.study.factors[change.factor];
     let settings = factor.differing(change.from, change.to);
     // Levels with equal settings are compared to measure noise, so there is no effect to show.
     if settings.is_empty() {
         return None;
     }
-    let records = seen.records(arms);
+    let records = used.records(arms);
     let receipts = || {
         let all = records.iter().flat_map(|(_, record)| &record.receipts);
         all.filter(|receipt| settings.contains(&receipt.setting.as_str()))
@@ -85,11 +86,11 @@ fn without_effect(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<Str
 }
 
 /// Reports commands given identical treatments: the study did not vary what differs between them.
-fn one_treatment(seen: &Seen<'_>, claim: &Claim) -> Option<String> {
-    let plan = &seen.contents.plan;
+fn one_treatment(used: &UsedBlocks<'_>, claim: &Claim) -> Option<String> {
+    let plan = &used.contents.plan;
     let sides = claim.sides(&plan.design);
     let given = |arms: &[usize]| {
-        let runs = seen.records(arms).into_iter();
+        let runs = used.records(arms).into_iter();
         runs.filter_map(|(_, record)| Some(&record.command.as_ref()?.treatment)).collect::<BTreeSet<_>>()
     };
     let (to, from) = (given(&sides.to), given(&sides.from));
@@ -101,13 +102,46 @@ fn one_treatment(seen: &Seen<'_>, claim: &Claim) -> Option<String> {
     })
 }
 
+/// Reports a setting whose readings from outside are alike on both sides: whatever the program
+/// says, the change did nothing there.
+fn alike(used: &UsedBlocks<'_>, claim: &Claim, change: Change) -> Option<String> {
+    let plan = &used.contents.plan;
+    let sides = claim.sides(&plan.design);
+    let settings = plan.study.factors[change.factor].differing(change.from, change.to);
+    let readings = |arms: &[usize], name: &str| {
+        let records = used.records(arms).into_iter().map(|(_, record)| record);
+        let readings = records.flat_map(|record| &record.readings).filter(|reading| reading.setting == name);
+        let (values, steps): (Vec<f64>, Vec<f64>) =
+            readings.map(|reading| (reading.value, reading.step)).unzip();
+        (!values.is_empty()).then(|| (median(&values), steps.into_iter().fold(0.0, f64::max)))
+    };
+    let compared = settings.iter().filter_map(|name| {
+        let ((to, one), (from, other)) = (readings(&sides.to, name)?, readings(&sides.from, name)?);
+        Some((*name, from, to, one.max(other)))
+    });
+    let compared: Vec<_> = compared.collect();
+    let differs = |(_, from, to, step): &(&str, f64, f64, f64)| (from - to).abs() > *step;
+    let (name, from, to, step) = compared.first().filter(|_| !compared.iter().any(differs))?;
+    let evidence = used.records(&sides.to).into_iter().find_map(|(_, record)| {
+        let own = record.receipts.iter().find(|receipt| receipt.setting == *name);
+        own.map(|receipt| receipt.evidence.clone())
+    });
+    (!plan.study.expects_same).then(|| {
+        format!(
+            "the evidence of {name} is alike on both sides: {from:.3} and {to:.3}, and a difference up to {step:.3} is none; \
+             last seen: {}",
+            evidence.unwrap_or_default()
+        )
+    })
+}
+
 /// True if the only evidence of the treatment is that it was requested.
-pub(super) fn asked_only(seen: &Seen<'_>, claim: &Claim) -> bool {
-    let plan = &seen.contents.plan;
-    let records = seen.records(&claim.all_arms(&plan.design));
+pub(super) fn asked_only(used: &UsedBlocks<'_>, claim: &Claim) -> bool {
+    let plan = &used.contents.plan;
+    let records = used.records(&claim.all_arms(&plan.design));
     // Different executables or files are evidence, whatever the study declares.
     let held = |arms: &[usize]| {
-        let commands = seen.records(arms).into_iter().filter_map(|(_, record)| record.command.as_ref());
+        let commands = used.records(arms).into_iter().filter_map(|(_, record)| record.command.as_ref());
         let files = commands.flat_map(|command| command.executables.iter().chain(&command.files));
         files.filter_map(|file| file.sha256.clone()).collect::<BTreeSet<_>>()
     };
@@ -127,12 +161,12 @@ pub(super) fn asked_only(seen: &Seen<'_>, claim: &Claim) -> bool {
 }
 
 /// Reports a treatment of the I/O path whose requests the page cache answered.
-fn kept_in_cache(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<String> {
-    let factor = &seen.contents.plan.study.factors[change.factor];
-    let known = &seen.contents.environment.settings;
+fn kept_in_cache(used: &UsedBlocks<'_>, arms: &[usize], change: Change) -> Option<String> {
+    let factor = &used.contents.plan.study.factors[change.factor];
+    let known = &used.contents.environment.settings;
     let mut settings = factor.differing(change.from, change.to);
     settings.retain(|name| known.iter().any(|facts| facts.name == *name && facts.about_io));
-    let kept = seen.records(arms).into_iter().find(|(run, _)| {
+    let kept = used.records(arms).into_iter().find(|(run, _)| {
         run.settled.resident_pages as f64 > RESIDENT_SHARE_MAX * run.settled.total_pages as f64
     });
     let (run, _) = kept.filter(|_| !settings.is_empty())?;
@@ -146,13 +180,13 @@ fn kept_in_cache(seen: &Seen<'_>, arms: &[usize], change: Change) -> Option<Stri
 }
 
 /// Returns figures beyond a physical bound, a sentence each.
-pub(super) fn beyond_bound(seen: &Seen<'_>, claim: &Claim) -> Vec<String> {
-    let arms = claim.all_arms(&seen.contents.plan.design);
+pub(super) fn beyond_bound(used: &UsedBlocks<'_>, claim: &Claim) -> Vec<String> {
+    let arms = claim.all_arms(&used.contents.plan.design);
     let mut found = Vec::new();
-    for (run, record) in seen.records(&arms) {
-        let reasons = [processors(record), in_flight(record), device(seen, record)].into_iter().flatten();
+    for (run, record) in used.records(&arms) {
+        let reasons = [processors(record), in_flight(record), device(used, record)].into_iter().flatten();
         found.extend(
-            reasons.chain(stated(seen, record)).map(|why| format!("run {} ({}): {why}", run.number, run.arm)),
+            reasons.chain(stated(used, record)).map(|why| format!("run {} ({}): {why}", run.number, run.arm)),
         );
     }
     found
@@ -163,8 +197,8 @@ fn seconds(record: &Record) -> f64 {
 }
 
 /// Checks the bounds that the study's author states.
-fn stated(seen: &Seen<'_>, record: &Record) -> Vec<String> {
-    let exceeded = seen.contents.plan.study.bounds.iter().filter_map(|bound| {
+fn stated(used: &UsedBlocks<'_>, record: &Record) -> Vec<String> {
+    let exceeded = used.contents.plan.study.bounds.iter().filter_map(|bound| {
         let total = record.statistics.iter().find(|row| row.name == bound.statistic)?.total;
         let rate = total as f64 / seconds(record);
         (rate > bound.per_second_max).then(|| {
@@ -200,13 +234,13 @@ fn in_flight(record: &Record) -> Option<String> {
 }
 
 /// Reports more bytes per second past the page cache than the calibration measured.
-fn device(seen: &Seen<'_>, record: &Record) -> Option<String> {
+fn device(used: &UsedBlocks<'_>, record: &Record) -> Option<String> {
     let direct = record.receipts.iter().any(|receipt| {
         receipt.setting == "filesystemio_options"
             && ["directio", "setall"].contains(&receipt.asked.as_str())
             && receipt.held == Held::Held
     });
-    let environment = &seen.contents.environment;
+    let environment = &used.contents.environment;
     // A calibration disturbed by other load or a cache is no bound.
     let known = environment.calibration_doubts.is_empty();
     let limits = environment.limits.iter().filter(|limit| known && limit.unit == "MB/s");

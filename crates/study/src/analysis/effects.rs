@@ -5,35 +5,36 @@
 //! their number. As in a claim, an effect uses both runs of the reference.
 
 use super::CONFIDENCE;
-use super::seen::Seen;
+use super::figures::Figures;
 use super::stability;
 use crate::analysis::result::{Effect, Interaction, MainEffect};
 use crate::definition::{Claim, Expectation};
+use crate::plan::Plan;
 use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Change, Observations};
 use plumb_proof::family::{Asks, Looks};
 
 /// Every change from a factor's reference level to another of its levels.
-fn changes(seen: &Seen<'_>) -> Vec<Change> {
-    let factors = seen.contents.plan.study.factors.iter().enumerate();
+fn changes(plan: &Plan) -> Vec<Change> {
+    let factors = plan.study.factors.iter().enumerate();
     factors
         .flat_map(|(factor, given)| (1..given.levels.len()).map(move |to| Change { factor, from: 0, to }))
         .collect()
 }
 
-fn observed(seen: &Seen<'_>) -> Option<Observations> {
-    let observations = seen.observations(&seen.contents.plan.study.measure).ok()?;
+fn observed(figures: &Figures<'_>) -> Option<Observations> {
+    let observations = figures.observations(&figures.plan().study.measure).ok()?;
     (observations.blocks() > 0).then_some(observations)
 }
 
 /// Returns the comparison of a change, averaged over all other factors, or with a second change.
 /// `None` if a claim of the study makes it, or the design has no arms for it.
 fn comparison(
-    seen: &Seen<'_>,
+    plan: &Plan,
     observations: &Observations,
-    (change, with): (Change, Option<Change>),
+    change: Change,
+    with: Option<Change>,
 ) -> Option<Contrast> {
-    let plan = &seen.contents.plan;
     let own = Claim {
         name: String::new(),
         text: String::new(),
@@ -68,8 +69,8 @@ fn is_between(one: &Claim, other: &Claim) -> bool {
 
 /// Returns the effects of a table with their p. In a study that may stop early, intervals hold at
 /// any block, and p is unknown: only the claims' levels are tested.
-fn tested(seen: &Seen<'_>, contrasts: &[Contrast]) -> Vec<(Effect, Option<f64>)> {
-    let (rows, looks) = (contrasts.len().max(1) as f64, seen.looks());
+fn tested(looks: Looks, contrasts: &[Contrast]) -> Vec<(Effect, Option<f64>)> {
+    let rows = contrasts.len().max(1) as f64;
     let level = (1.0 - CONFIDENCE) / rows;
     let row = |contrast: &Contrast| {
         let p = (looks == Looks::Once)
@@ -80,11 +81,11 @@ fn tested(seen: &Seen<'_>, contrasts: &[Contrast]) -> Vec<(Effect, Option<f64>)>
     contrasts.iter().map(row).collect()
 }
 
-pub(super) fn main_effects(seen: &Seen<'_>) -> Vec<MainEffect> {
-    let Some(observations) = observed(seen) else { return Vec::new() };
-    let plan = &seen.contents.plan;
-    let of = |change: Change| Some((change, comparison(seen, &observations, (change, None))?));
-    let (changes, contrasts): (Vec<Change>, Vec<Contrast>) = changes(seen).into_iter().filter_map(of).unzip();
+pub(super) fn main_effects(figures: &Figures<'_>) -> Vec<MainEffect> {
+    let Some(observations) = observed(figures) else { return Vec::new() };
+    let plan = figures.plan();
+    let of = |change: Change| Some((change, comparison(plan, &observations, change, None)?));
+    let (changes, contrasts): (Vec<Change>, Vec<Contrast>) = changes(plan).into_iter().filter_map(of).unzip();
     let row = |(change, (effect, p)): (&Change, (Effect, Option<f64>))| {
         let factor = &plan.study.factors[change.factor];
         MainEffect {
@@ -95,13 +96,13 @@ pub(super) fn main_effects(seen: &Seen<'_>) -> Vec<MainEffect> {
             p,
         }
     };
-    changes.iter().zip(tested(seen, &contrasts)).map(row).collect()
+    changes.iter().zip(tested(figures.used.looks(), &contrasts)).map(row).collect()
 }
 
-pub(super) fn interactions(seen: &Seen<'_>) -> Vec<Interaction> {
-    let Some(observations) = observed(seen) else { return Vec::new() };
-    let plan = &seen.contents.plan;
-    let changes = changes(seen);
+pub(super) fn interactions(figures: &Figures<'_>) -> Vec<Interaction> {
+    let Some(observations) = observed(figures) else { return Vec::new() };
+    let plan = figures.plan();
+    let changes = changes(plan);
     let named = |change: &Change| {
         let factor = &plan.study.factors[change.factor];
         format!("{} {} -> {}", factor.name, factor.levels[change.from].label, factor.levels[change.to].label)
@@ -110,12 +111,12 @@ pub(super) fn interactions(seen: &Seen<'_>) -> Vec<Interaction> {
     for (index, first) in changes.iter().enumerate() {
         for second in changes[index + 1..].iter().filter(|second| second.factor != first.factor) {
             // A fraction does not have arms at all four corners of every pair.
-            if let Some(contrast) = comparison(seen, &observations, (*first, Some(*second))) {
+            if let Some(contrast) = comparison(plan, &observations, *first, Some(*second)) {
                 pairs.push((named(first), named(second)));
                 contrasts.push(contrast);
             }
         }
     }
-    let rows = pairs.into_iter().zip(tested(seen, &contrasts));
+    let rows = pairs.into_iter().zip(tested(figures.used.looks(), &contrasts));
     rows.map(|((first, second), (effect, p))| Interaction { first, second, effect, p }).collect()
 }

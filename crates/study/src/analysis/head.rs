@@ -1,20 +1,21 @@
 //! The course of a study: its end, arms, design and list of runs.
 
-use super::result::{Arm, Counted, Design, StudyRun, StudyState};
-use super::seen::{Seen, fault};
+use super::result::{Arm, ArmIo, Counted, Design, IoTable, StudyRun, StudyState};
+use super::used_blocks::{UsedBlocks, fault};
 use crate::bundle::{Ended, RunRecord, Stop};
 use crate::definition::Factor;
 use crate::plan::Until;
 use crate::vocabulary::{Made, TakesEffect};
 use plumb_proof::design::Order;
 use plumb_record::calendar::Moment;
-use plumb_record::{MeasuredLimits, Record, SettingRow};
+use plumb_record::{IoTally, MeasuredLimits, Record, SettingRow};
+use plumb_units::total_of;
 use std::time::Duration;
 
-/// Returns the state, the end of the last run, and the time the study ran in nanoseconds, without
-/// pauses.
-pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
-    let contents = seen.contents;
+/// Returns the state, the end of the last run, and the time the study
+/// ran in nanoseconds, without pauses.
+pub(super) fn ended(used: &UsedBlocks<'_>) -> (StudyState, String, u64) {
+    let contents = used.contents;
     let elapsed_ns = contents.ran().0;
     let state = match contents.end.map(|end| end.stop) {
         None | Some(Stop::Interrupted) => StudyState::Interrupted,
@@ -26,10 +27,10 @@ pub(super) fn ended(seen: &Seen<'_>) -> (StudyState, String, u64) {
     (state, last.unwrap_or_else(begin), elapsed_ns)
 }
 
-pub(super) fn arms(seen: &Seen<'_>) -> Vec<Arm> {
-    let plan = &seen.contents.plan;
+pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
+    let plan = &used.contents.plan;
     let arm = |(arm, levels): (usize, &Vec<usize>)| {
-        let records = if seen.contents.has_ended() { seen.records(&[arm]) } else { Vec::new() };
+        let records = if used.contents.has_ended() { used.records(&[arm]) } else { Vec::new() };
         let mut values: Vec<f64> =
             records.iter().map(|(_, record)| plan.study.measure.value(record)).collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -40,13 +41,53 @@ pub(super) fn arms(seen: &Seen<'_>) -> Vec<Arm> {
             _ => Some(f64::midpoint(values[middle - 1], values[middle])),
         };
         let (least, most) = (values.first().copied(), values.last().copied());
-        Arm { name: plan.arm_name(arm), levels: levels.clone(), median, least, most }
+        let runs: Vec<&Record> = records.iter().map(|(_, record)| *record).collect();
+        let declared = runs.iter().map(|run| run.memory.declared_bytes()).max().filter(|bytes| *bytes > 0);
+        let io = arm_io(&runs);
+        Arm {
+            name: plan.arm_name(arm),
+            levels: levels.clone(),
+            median,
+            least,
+            most,
+            declared_bytes: declared,
+            peak_bytes: runs.iter().filter_map(|run| run.memory.peak_rss_bytes).max(),
+            io_ns: (!io.is_empty()).then(|| total_of(runs.iter().map(|run| run.header.elapsed_ns))),
+            io,
+        }
     };
     plan.design.arms.iter().enumerate().map(arm).collect()
 }
 
-pub(super) fn design(seen: &Seen<'_>) -> Design {
-    let plan = &seen.contents.plan;
+/// Sums the I/O of runs by function, by type of file and by tablespace.
+fn arm_io(runs: &[&Record]) -> Vec<ArmIo> {
+    let mut sums: Vec<ArmIo> = Vec::new();
+    let mut add = |table: IoTable, name: &str, [reads, writes]: [IoTally; 2]| match sums
+        .iter_mut()
+        .find(|known| known.table == table && known.name == name)
+    {
+        Some(known) => {
+            known.reads.add(&reads);
+            known.writes.add(&writes);
+        }
+        None => sums.push(ArmIo { table, name: name.to_string(), reads, writes }),
+    };
+    for run in runs {
+        for (table, groups) in
+            [(IoTable::Function, run.io_by_function()), (IoTable::Filetype, run.io_by_file_type())]
+        {
+            let moved = groups.iter().filter(|group| group.reads.requests + group.writes.requests > 0);
+            moved.for_each(|group| add(table, &group.name, [group.reads, group.writes]));
+        }
+        for stats in run.io_by_tablespace().iter().filter(|it| it.reads.requests + it.writes.requests > 0) {
+            add(IoTable::Tablespace, &stats.tablespace, [stats.reads, stats.writes]);
+        }
+    }
+    sums
+}
+
+pub(super) fn design(used: &UsedBlocks<'_>) -> Design {
+    let plan = &used.contents.plan;
     let study = &plan.study;
     let names = |word: &Vec<usize>| {
         word.iter().map(|factor| study.factors[*factor].name.as_str()).collect::<Vec<_>>().join(" x ")
@@ -54,8 +95,8 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
     let confounded = plan.design.defining_words.iter().map(|word| {
         format!("{} is constant: each part of it looks like the product of the others", names(word))
     });
-    let factors = created(seen);
-    let made = if own_data(seen) { Made::EachRun } else { Made::Once(&factors) };
+    let factors = created(used);
+    let made = if own_data(used) { Made::EachRun } else { Made::Once(&factors) };
     Design {
         kind: plan.design.resolution().map_or_else(
             || "full factorial".to_string(),
@@ -68,13 +109,13 @@ pub(super) fn design(seen: &Seen<'_>) -> Design {
             Order::Williams => "Williams: every slot follows every other equally often".to_string(),
         },
         seed: plan.schedule.seed,
-        stopping: stopping(seen),
-        blocks_used: seen.blocks.len() as u64,
-        blocks_marked: seen.marked.clone(),
-        warm_up_runs: seen.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
+        stopping: stopping(used),
+        blocks_used: used.blocks.len() as u64,
+        blocks_marked: used.marked.clone(),
+        warm_up_runs: used.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
         settling: study.vocabulary.between_runs(&study.all_settings().collect::<Vec<_>>()),
-        loading_ns: loading(seen),
-        canary_ns: seen.contents.runs.iter().map(sung).sum(),
+        loading_ns: loading(used),
+        canary_ns: used.contents.runs.iter().map(sung).sum(),
         not_randomised: study.vocabulary.not_randomised(made),
     }
 }
@@ -86,10 +127,10 @@ fn sung(run: &RunRecord) -> u64 {
 
 /// Returns the time before the first run, and before the first run after each resumption, in
 /// nanoseconds. Settling and the canary of that run are excluded.
-pub(super) fn loading(seen: &Seen<'_>) -> u64 {
+pub(super) fn loading(used: &UsedBlocks<'_>) -> u64 {
     let mut ended = 0;
     let mut loading = 0;
-    for (index, run) in seen.contents.runs.iter().enumerate() {
+    for (index, run) in used.contents.runs.iter().enumerate() {
         // A warm-up after a resumption has position 0.
         if index == 0 || run.position == 0 {
             loading += run.start_ns.saturating_sub(ended + run.settled.waited_ns + sung(run));
@@ -100,15 +141,15 @@ pub(super) fn loading(seen: &Seen<'_>) -> u64 {
 }
 
 /// Returns the factors whose levels take effect when a database is made, each level one database.
-pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
-    if own_data(seen) {
+pub(super) fn created<'a>(used: &UsedBlocks<'a>) -> Vec<&'a str> {
+    if own_data(used) {
         return Vec::new();
     }
     let at_creation = |name: &str| {
-        let known = &seen.contents.environment.settings;
+        let known = &used.contents.environment.settings;
         known.iter().any(|facts| facts.name == name && facts.takes_effect == TakesEffect::Creation)
     };
-    let factors = seen.contents.plan.study.factors.iter();
+    let factors = used.contents.plan.study.factors.iter();
     let varied = |factor: &&Factor| {
         (1..factor.levels.len()).any(|level| factor.differing(0, level).into_iter().any(at_creation))
     };
@@ -116,24 +157,24 @@ pub(super) fn created<'a>(seen: &Seen<'a>) -> Vec<&'a str> {
 }
 
 /// True if each run had a database of its own.
-fn own_data(seen: &Seen<'_>) -> bool {
-    let mut runs = seen.blocks.iter().flat_map(|(_, runs)| runs);
+fn own_data(used: &UsedBlocks<'_>) -> bool {
+    let mut runs = used.blocks.iter().flat_map(|(_, runs)| runs);
     runs.next().is_some_and(|run| run.settled.own_data)
 }
 
 /// Describes the rule by which the study stops, and the reason if it stopped otherwise.
-fn stopping(seen: &Seen<'_>) -> String {
-    let plan = &seen.contents.plan;
+fn stopping(used: &UsedBlocks<'_>) -> String {
+    let plan = &used.contents.plan;
     let rule = match plan.until {
         Until::Blocks => format!("after {} blocks", plan.study.blocks),
         Until::Decided => {
             format!("when every claim is decided or hardly can be, at most {} blocks", plan.study.blocks)
         }
     };
-    let why = match seen.contents.end.map(|end| end.stop) {
+    let why = match used.contents.end.map(|end| end.stop) {
         Some(Stop::Planned | Stop::Decided) => return rule,
         Some(Stop::Budget) => "another block would not have fitted the budget",
-        Some(Stop::Failures) => return format!("{rule}; {}", failures(seen)),
+        Some(Stop::Failures) => return format!("{rule}; {}", failures(used)),
         Some(Stop::Interrupted) => "it was stopped from outside",
         Some(Stop::Ended) => "it was ended where it had been stopped",
         None => "it has not ended",
@@ -142,9 +183,9 @@ fn stopping(seen: &Seen<'_>) -> String {
 }
 
 /// Counts the blocks whose failures ended the study; the warm-up is one.
-fn failures(seen: &Seen<'_>) -> String {
-    let warm_up = seen.contents.runs.iter().any(|run| run.block.is_none() && fault(run).is_some());
-    let blocks = seen.marked.len();
+fn failures(used: &UsedBlocks<'_>) -> String {
+    let warm_up = used.contents.runs.iter().any(|run| run.block.is_none() && fault(run).is_some());
+    let blocks = used.marked.len();
     if warm_up {
         format!("the warm-up and {blocks} blocks failed")
     } else {
@@ -152,9 +193,9 @@ fn failures(seen: &Seen<'_>) -> String {
     }
 }
 
-pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
-    let measure = &seen.contents.plan.study.measure;
-    let shown = seen.contents.has_ended();
+pub(super) fn runs(used: &UsedBlocks<'_>) -> Vec<StudyRun> {
+    let measure = &used.contents.plan.study.measure;
+    let shown = used.contents.has_ended();
     let row = |run: &RunRecord| {
         let record = run.record.as_ref();
         let validity = record.map(Record::validity);
@@ -167,7 +208,7 @@ pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
             start_ns: run.start_ns,
             elapsed_ns: record.filter(|_| shown).map(|record| record.header.elapsed_ns),
             value: record.filter(|_| shown).map(|record| measure.value(record)),
-            counted: counted(seen, run),
+            counted: counted(used, run),
             validity: validity.as_ref().map(|validity| validity.state),
             doubtful: validity.as_ref().map_or_else(Vec::new, |validity| validity.doubtful.clone()),
             basis: match (&run.ended, validity) {
@@ -176,17 +217,17 @@ pub(super) fn runs(seen: &Seen<'_>) -> Vec<StudyRun> {
             },
         }
     };
-    seen.contents.runs.iter().map(row).collect()
+    used.contents.runs.iter().map(row).collect()
 }
 
-fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
+fn counted(used: &UsedBlocks<'_>, run: &RunRecord) -> Counted {
     if run.block.is_none() {
         return Counted::WarmUp;
     }
-    if seen.counts(run) {
+    if used.counts(run) {
         return Counted::Yes;
     }
-    let block = seen.marked.iter().find(|marked| run.block == Some(marked.block));
+    let block = used.marked.iter().find(|marked| run.block == Some(marked.block));
     // The reason is printed at the run that failed; the others of its block name that run.
     let run_of =
         |reason: &str| format!("its block: {}", reason.split_once(": ").map_or(reason, |(run, _)| run));
@@ -196,8 +237,8 @@ fn counted(seen: &Seen<'_>, run: &RunRecord) -> Counted {
 }
 
 /// Returns the device's limits, with the shares of the run that came closest to one.
-pub(super) fn calibration(seen: &Seen<'_>) -> Option<MeasuredLimits> {
-    let found = seen.contents.runs.iter().filter_map(|run| run.record.as_ref()?.calibration.clone());
+pub(super) fn calibration(used: &UsedBlocks<'_>) -> Option<MeasuredLimits> {
+    let found = used.contents.runs.iter().filter_map(|run| run.record.as_ref()?.calibration.clone());
     let most = |calibration: &MeasuredLimits| {
         let shares =
             calibration.shares.iter().map(|share| share.reached_bytes_per_s / share.limit_bytes_per_s);
@@ -207,11 +248,11 @@ pub(super) fn calibration(seen: &Seen<'_>) -> Option<MeasuredLimits> {
 }
 
 /// Returns the settings that all arms share.
-pub(super) fn settings(seen: &Seen<'_>) -> Vec<SettingRow> {
-    let factors = &seen.contents.plan.study.factors;
+pub(super) fn settings(used: &UsedBlocks<'_>) -> Vec<SettingRow> {
+    let factors = &used.contents.plan.study.factors;
     let levels = || factors.iter().flat_map(|factor| &factor.levels);
     let varied = |name: &str| levels().any(|level| level.settings.iter().any(|set| set.name == name));
-    let first = seen.contents.runs.iter().find_map(|run| run.record.as_ref());
+    let first = used.contents.runs.iter().find_map(|run| run.record.as_ref());
     let settings = first.map(|record| record.settings.iter()).into_iter().flatten();
     settings.filter(|setting| !varied(&setting.name)).cloned().collect()
 }

@@ -1,56 +1,80 @@
 //! From raw records to verdicts: a pure function of a bundle's contents.
 //!
 //! ```text
-//! runs ──[seen]──> complete blocks ──> figures ──[claims]──> p, family, interval ┐
-//!        │                                 ├──[stability]──> order, changes, A/A ─┼─> judge
-//!        └──[doubts]──> receipts, verification, page cache, physical bounds ──────┘
+//! runs ──[used_blocks]──> blocks ──[figures]──> figures ──[claims]──> tests ────────┐
+//!                            │                     └─────[stability]──> stability ──┼─> judgements
+//!                            ├──[doubts]──> receipts, verification, cache, bounds ──┘        │
+//!                            └──[head, doubtful_runs]──> course of the study ─[advice]─> findings
 //! proved ──[why]──> CPU, waits and the rest of the elapsed difference
 //! ```
 //!
-//! All inference is in `proof`; this module decides on its input. Randomness comes from the study's
-//! seed alone, and neither clock nor file is read. The same bundle gives the same bytes, on which
-//! `plumb verify` relies.
+//! Each stage returns a value that the next one takes. All inference is in `proof`; this module
+//! decides on its input. Randomness comes from the study's seed alone, and neither clock nor file
+//! is read. The same bundle gives the same bytes, on which `plumb verify` relies.
 
 mod advice;
+pub mod block_time;
 mod canary;
 mod claims;
-mod disturbed;
+mod doubtful_runs;
 mod doubts;
 mod effects;
+mod figures;
 mod head;
 pub mod result;
-mod seen;
-pub mod spent;
 mod stability;
-mod stolen;
+mod steal_time;
 pub mod tally;
 mod units;
+mod used_blocks;
 pub(crate) mod why;
 
-use crate::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis};
 use crate::bundle::Contents;
+use figures::Figures;
 use plumb_proof::change_point::{STEP_BLOCKS_MIN, Search};
-use seen::Seen;
+use result::{
+    ANALYSIS_SCHEMA_VERSION, Analysis, DoubtfulRuns, Interaction, JudgedClaim, MainEffect, Recommendation,
+};
 use stability::Stability;
+use used_blocks::UsedBlocks;
 
 /// Confidence of intervals that judge no claim.
 const CONFIDENCE: f64 = 0.95;
 
+/// Conclusions from the figures; empty for a study that may continue, because each look
+/// at its figures spends error.
+#[derive(Default)]
+struct Judgements {
+    stability: Stability,
+    claims: Vec<JudgedClaim>,
+    recommendation: Option<Recommendation>,
+    main_effects: Vec<MainEffect>,
+    interactions: Vec<Interaction>,
+}
+
+impl Judgements {
+    fn of(figures: &Figures<'_>, doubtful: Option<&DoubtfulRuns>) -> Judgements {
+        let (stability, tests) = (Stability::of(figures), claims::test(figures));
+        let mut claims = claims::judge_all(figures.used, &stability, &tests);
+        advice::say_what_answered(figures.used, &mut claims, doubtful);
+        Judgements {
+            recommendation: advice::recommendation(figures, &tests, &claims, doubtful),
+            main_effects: effects::main_effects(figures),
+            interactions: effects::interactions(figures),
+            stability,
+            claims,
+        }
+    }
+}
+
 /// Computes everything that a study's report says.
 #[must_use]
 pub fn analyse(contents: &Contents) -> Analysis {
-    let seen = Seen::of(contents);
-    let stability = Stability::of(&seen);
-    // Figures of a study that may continue stay unread, because each look at them spends error.
-    let ended = seen.contents.has_ended();
-    let tests = ended.then(|| claims::test(&seen));
-    let mut claims = tests.as_ref().map_or_else(Vec::new, |tests| claims::claims(&seen, &stability, tests));
-    let doubtful = disturbed::figure(&seen);
-    advice::say_what_answered(&seen, &mut claims, doubtful.as_ref());
-    let about = (claims.as_slice(), doubtful.as_ref());
-    let recommendation = tests.as_ref().and_then(|tests| advice::recommendation(&seen, about, tests));
-    let stolen = stability.stolen(&seen).filter(|_| ended);
-    let (state, end_time, elapsed_ns) = head::ended(&seen);
+    let used = UsedBlocks::of(contents);
+    let doubtful = doubtful_runs::figure(&used);
+    let judge = || Judgements::of(&Figures::of(&used), doubtful.as_ref());
+    let judged = if contents.has_ended() { judge() } else { Judgements::default() };
+    let (state, end_time, elapsed_ns) = head::ended(&used);
     Analysis {
         schema_version: ANALYSIS_SCHEMA_VERSION,
         study: contents.plan.study.clone(),
@@ -60,35 +84,36 @@ pub fn analyse(contents: &Contents) -> Analysis {
         state,
         end_time,
         elapsed_ns,
-        arms: head::arms(&seen),
-        design: head::design(&seen),
-        main_effects: if ended { effects::main_effects(&seen) } else { Vec::new() },
-        interactions: if ended { effects::interactions(&seen) } else { Vec::new() },
-        floor: if ended { stability.floor(&seen) } else { None },
-        changes: if ended { stability.changes(&seen) } else { Vec::new() },
-        canary: if ended { stability.canary(&seen) } else { Vec::new() },
-        stolen: stolen.clone(),
-        doubtful: doubtful.clone(),
-        order: if ended { stability.order } else { None },
+        arms: head::arms(&used),
+        design: head::design(&used),
+        findings: advice::findings(&used, &judged, doubtful.as_ref()),
+        main_effects: judged.main_effects,
+        interactions: judged.interactions,
+        floor: judged.stability.floor,
+        changes: judged.stability.changes,
+        canary: judged.stability.canary,
+        stolen: judged.stability.steal_time,
+        not_tested: advice::not_tested(&used, doubtful.as_ref()),
+        doubtful,
+        order: judged.stability.order,
         changes_need_blocks: Search::usual(0).values_needed() as u64,
         canary_needs_blocks: STEP_BLOCKS_MIN as u64,
-        runs: head::runs(&seen),
-        findings: advice::findings(&seen, about, (recommendation.as_ref(), stolen.as_ref())),
-        not_tested: advice::not_tested(&seen, doubtful.as_ref()),
-        recommendation,
-        claims,
-        calibration: head::calibration(&seen),
-        settings: head::settings(&seen),
+        runs: head::runs(&used),
+        recommendation: judged.recommendation,
+        claims: judged.claims,
+        calibration: head::calibration(&used),
+        settings: head::settings(&used),
     }
 }
 
 /// True if every claim is decided or hopeless, so that a study that stops when decided may stop.
 #[must_use]
 pub fn decided(contents: &Contents) -> bool {
-    let seen = Seen::of(contents);
-    let tests = claims::test(&seen);
-    seen.contents.plan.study.claims.iter().zip(&tests.claims).all(|(claim, tested)| {
-        let doubted = !doubts::contradictions(&seen, claim).is_empty();
-        doubted || tested.as_ref().is_ok_and(|tested| tested.settles(seen.contents.plan.study.blocks))
+    let used = UsedBlocks::of(contents);
+    let study = &contents.plan.study;
+    let tests = claims::test(&Figures::of(&used));
+    study.claims.iter().zip(&tests.claims).all(|(claim, tested)| {
+        let doubted = !doubts::contradictions(&used, claim).is_empty();
+        doubted || tested.as_ref().is_ok_and(|tested| tested.settles(study.blocks))
     })
 }

@@ -18,12 +18,12 @@ use plumb_proof::noise::Floor;
 use plumb_proof::order::{After, OrderReport};
 pub use plumb_proof::verdict::Standing;
 use plumb_proof::verdict::Verdict;
-use plumb_record::{Fact, Finding, IoProfile, MeasuredLimits, Phase, RunState, SettingRow};
+use plumb_record::{Fact, Finding, IoProfile, IoTally, MeasuredLimits, Phase, RunState, SettingRow};
 use serde::Serialize;
 
 /// Version of the analysis as it is written; it grows when a field changes
 /// its meaning or is removed.
-pub const ANALYSIS_SCHEMA_VERSION: u32 = 6;
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 7;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Analysis {
@@ -100,6 +100,37 @@ pub struct Arm {
     pub median: Option<f64>,
     pub least: Option<f64>,
     pub most: Option<f64>,
+    /// Largest declared memory of its counted runs, bytes; `None` if they declare none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared_bytes: Option<u64>,
+    /// Largest resident set of its counted runs, bytes; `None` if it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
+    /// Time of all its counted runs, to which `io` belongs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_ns: Option<u64>,
+    /// I/O of all its counted runs; empty for a command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub io: Vec<ArmIo>,
+}
+
+/// Requests of an arm's runs in a line of an I/O table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmIo {
+    pub table: IoTable,
+    /// Function, type of file or tablespace.
+    pub name: String,
+    pub reads: IoTally,
+    pub writes: IoTally,
+}
+
+/// Tables of I/O in reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IoTable {
+    Function,
+    Filetype,
+    Tablespace,
 }
 
 /// Order, counting and selection of the runs.
@@ -123,8 +154,8 @@ pub struct Design {
     pub warm_up_runs: u64,
     /// Work between two runs, so that one does not pay for another.
     pub settling: String,
-    /// Making and loading data: from the start or a resumption to the first run's canary,
-    /// nanoseconds.
+    /// Making and loading data: from the start or a resumption to
+    /// the first run's canary, nanoseconds.
     pub loading_ns: u64,
     /// Sum of the canaries before all runs, nanoseconds.
     pub canary_ns: u64,

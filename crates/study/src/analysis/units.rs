@@ -4,7 +4,7 @@
 //! figures then differ by a factor of a thousand, with a small interval and a sure verdict. A true
 //! factor of a thousand looks the same, so the report asks and does not reject.
 
-use super::seen::Seen;
+use super::used_blocks::UsedBlocks;
 use plumb_record::Finding;
 use std::ops::RangeInclusive;
 
@@ -12,10 +12,10 @@ use std::ops::RangeInclusive;
 const AROUND: RangeInclusive<f64> = 0.25..=4.0;
 
 /// Returns a question for each measure of the study's own whose figures form two groups.
-pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
-    let declared = seen.contents.plan.study.vocabulary.declared();
-    let all: Vec<usize> = (0..seen.contents.plan.schedule.arms).collect();
-    let records = seen.records(&all);
+pub(super) fn findings(used: &UsedBlocks<'_>) -> Vec<Finding> {
+    let declared = used.contents.plan.study.vocabulary.declared();
+    let all: Vec<usize> = (0..used.contents.plan.schedule.arms).collect();
+    let records = used.records(&all);
     let of_measure = |(name, _): &(String, _)| {
         let rows = records.iter().flat_map(|(_, record)| &record.measures);
         let figures = rows.filter(|row| row.name == *name).map(|row| row.value).collect();

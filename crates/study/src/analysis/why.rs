@@ -27,7 +27,7 @@
 //! interval over blocks, uncorrected: it shows which parts deserve attention, and proves nothing.
 
 use super::CONFIDENCE;
-use super::seen::Seen;
+use super::used_blocks::UsedBlocks;
 use crate::analysis::result::{
     ArmPair, Covered, EndsNanos, PhasePart, ProfilePair, RunProfile, Why, WhyPart,
 };
@@ -50,8 +50,8 @@ const RUN_QUEUE: &str = "run queue";
 type Parts = BTreeMap<String, (String, f64)>;
 
 /// Decomposes a claim's difference; `None` without a counted run.
-pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
-    let plan = &seen.contents.plan;
+pub(super) fn why(used: &UsedBlocks<'_>, claim: &Claim) -> Option<Why> {
+    let plan = &used.contents.plan;
     let sides = claim.sides(&plan.design);
     let name = |arms: &[usize], level: usize| match arms {
         [arm] => plan.arm_name(*arm),
@@ -61,7 +61,7 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
         }
     };
     let (cpu, basis) = plan.study.vocabulary.parts();
-    let (from, to) = (seen.records(&sides.from), seen.records(&sides.to));
+    let (from, to) = (used.records(&sides.from), used.records(&sides.to));
     let per = of_same_time(&from, &to);
     let factor = |record: &Record| match per {
         Some(_) => 1.0 / done(record).max(1.0),
@@ -78,7 +78,7 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
             wait_class: class.to_string(),
             reference_ns: nanos(&reference),
             treatment_ns: nanos(&treatment),
-            ends: ends(seen, &sides, |record| {
+            ends: ends(used, &sides, |record| {
                 let parts = parts(record, cpu);
                 let own = parts.iter().filter(|(own, ..)| own == name).map(|(_, _, nanos)| nanos);
                 own.sum::<f64>() * factor(record)
@@ -88,13 +88,13 @@ pub(super) fn why(seen: &Seen<'_>, claim: &Claim) -> Option<Why> {
     Some(Why {
         basis: basis.to_string(),
         per: per.map(str::to_string),
-        ends: ends(seen, &sides, |record| record.header.elapsed_ns as f64 * factor(record)),
+        ends: ends(used, &sides, |record| record.header.elapsed_ns as f64 * factor(record)),
         reference: name(&sides.from, claim.change.from),
         treatment: name(&sides.to, claim.change.to),
         reference_elapsed_ns: reference_elapsed.round() as u64,
         treatment_elapsed_ns: treatment_elapsed.round() as u64,
         parts: names.into_iter().map(part).collect(),
-        phases: phases(seen, &sides),
+        phases: phases(used, &sides),
     })
 }
 
@@ -123,8 +123,8 @@ fn of_same_time(from: &[(&RunRecord, &Record)], to: &[(&RunRecord, &Record)]) ->
 }
 
 /// Phases of both sides' runs, in the order of the first run.
-fn phases(seen: &Seen<'_>, sides: &Sides) -> Vec<PhasePart> {
-    let (reference, treatment) = (seen.records(&sides.from), seen.records(&sides.to));
+fn phases(used: &UsedBlocks<'_>, sides: &Sides) -> Vec<PhasePart> {
+    let (reference, treatment) = (used.records(&sides.from), used.records(&sides.to));
     let mut names: Vec<&str> = Vec::new();
     for phase in reference.iter().chain(&treatment).flat_map(|(_, record)| &record.phases) {
         if !names.contains(&phase.name.as_str()) {
@@ -139,7 +139,7 @@ fn phases(seen: &Seen<'_>, sides: &Sides) -> Vec<PhasePart> {
         name: name.to_string(),
         reference_ns: mean(&reference, name),
         treatment_ns: mean(&treatment, name),
-        ends: ends(seen, sides, |record| lasted(record, name)),
+        ends: ends(used, sides, |record| lasted(record, name)),
     };
     names.into_iter().map(part).collect()
 }
@@ -151,12 +151,12 @@ fn lasted(record: &Record, name: &str) -> f64 {
 }
 
 /// Interval of a figure's difference over blocks.
-fn ends(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Option<EndsNanos> {
-    of_differences(&differences(seen, sides, figure))
+fn ends(used: &UsedBlocks<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Option<EndsNanos> {
+    of_differences(&differences(used, sides, figure))
 }
 
 /// Differences of a figure between the means of both sides, by block.
-fn differences(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Vec<f64> {
+fn differences(used: &UsedBlocks<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) -> Vec<f64> {
     // The two runs of the reference count as one arm.
     let of_arm = |runs: &[&RunRecord], arm: usize| {
         let own = runs.iter().filter(|run| run.arm_index == arm);
@@ -167,18 +167,18 @@ fn differences(seen: &Seen<'_>, sides: &Sides, figure: impl Fn(&Record) -> f64) 
         let values: Vec<f64> = arms.iter().filter_map(|arm| of_arm(runs, *arm)).collect();
         values.iter().sum::<f64>() / values.len().max(1) as f64
     };
-    seen.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect()
+    used.blocks.iter().map(|(_, runs)| mean(runs, &sides.to) - mean(runs, &sides.from)).collect()
 }
 
 /// Share of the difference in the statistic that the claim's measure excludes, over blocks. It is
 /// the ratio of two mean differences, of that statistic and of the whole. `None` if the measure
 /// excludes nothing, or the share's interval is unbounded.
-pub(super) fn covered(seen: &Seen<'_>, claim: &Claim) -> Option<Covered> {
+pub(super) fn covered(used: &UsedBlocks<'_>, claim: &Claim) -> Option<Covered> {
     let rest = claim.measure.as_ref()?;
     let whole = rest.taken_from().filter(|_| claim.with.is_none())?;
-    let sides = claim.sides(&seen.contents.plan.design);
-    let wholes = differences(seen, &sides, |record| whole.value(record));
-    let parts = differences(seen, &sides, |record| whole.value(record) - rest.value(record));
+    let sides = claim.sides(&used.contents.plan.design);
+    let wholes = differences(used, &sides, |record| whole.value(record));
+    let parts = differences(used, &sides, |record| whole.value(record) - rest.value(record));
     let RatioOfMeans { ratio: share, interval } = ratio_of_means(&parts, &wholes, 1.0 - CONFIDENCE)?;
     let is_told = interval.low.is_finite();
     let parts = rest.taken_off().iter().map(|part| part.title()).collect();
@@ -301,13 +301,13 @@ fn parts(record: &Record, cpu_name: &str) -> Vec<(String, String, f64)> {
 }
 
 /// I/O profiles of a typical run of either arm.
-pub(super) fn profiles(seen: &Seen<'_>, pair: ArmPair) -> Option<ProfilePair> {
-    Some(ProfilePair { reference: typical(seen, pair.reference)?, treatment: typical(seen, pair.treatment)? })
+pub(super) fn profiles(used: &UsedBlocks<'_>, pair: ArmPair) -> Option<ProfilePair> {
+    Some(ProfilePair { reference: typical(used, pair.reference)?, treatment: typical(used, pair.treatment)? })
 }
 
 /// Returns the run with the arm's median elapsed time, the lower of two middle ones.
-fn typical(seen: &Seen<'_>, arm: usize) -> Option<RunProfile> {
-    let mut records = seen.records(&[arm]);
+fn typical(used: &UsedBlocks<'_>, arm: usize) -> Option<RunProfile> {
+    let mut records = used.records(&[arm]);
     records.sort_by_key(|(run, record)| (record.header.elapsed_ns, run.number));
     let (run, record) = records.get(records.len().checked_sub(1)? / 2)?;
     Some(RunProfile {

@@ -48,10 +48,8 @@ impl Contents {
         hex(&Sha256::digest(text)[..ID_BYTES])
     }
 
-    /// Reads a bundle and checks every file against its checksum.
-    ///
-    /// # Errors
-    /// If a file is missing, has changed, or does not parse.
+    /// Reads a bundle and checks every file against its checksum. Fails if a file is missing, has
+    /// changed, or does not parse.
     pub fn read(directory: &Path, kinds: &Kinds) -> Result<(Manifest, Contents), StudyError> {
         let manifest = Manifest::read(directory)?;
         let shown = directory.join(STUDY).display().to_string();

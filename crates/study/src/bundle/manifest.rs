@@ -61,10 +61,7 @@ impl Manifest {
         checksum(lines.as_bytes())
     }
 
-    /// Reads and parses a bundle's manifest.
-    ///
-    /// # Errors
-    /// If it is missing, or any byte differs from this format.
+    /// Reads and parses a bundle's manifest. Fails if any byte differs from this format.
     pub fn read(directory: &Path) -> Result<Manifest, StudyError> {
         let path = directory.join(MANIFEST);
         if !path.exists() && directory.join(ORDER).is_file() {
@@ -101,10 +98,8 @@ impl Manifest {
         })
     }
 
-    /// Returns the text of a listed file after checking its checksum.
-    ///
-    /// # Errors
-    /// If the file is missing or has changed.
+    /// Returns the text of a listed file after checking its checksum. Fails if the file
+    /// is missing or has changed.
     pub fn text(&self, directory: &Path, name: &str) -> Result<String, StudyError> {
         let path = directory.join(name);
         let expected = self.0.get(name).ok_or_else(|| StudyError::Tampered {
@@ -132,9 +127,6 @@ impl Manifest {
 }
 
 /// Returns files and directories that the manifest does not list, except the mark of a writer.
-///
-/// # Errors
-/// If a directory cannot be read.
 pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, StudyError> {
     let mut found = Vec::new();
     let runs = directory.join(RUNS);

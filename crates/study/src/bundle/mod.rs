@@ -72,9 +72,6 @@ pub struct Bundle {
 
 impl Bundle {
     /// Starts a bundle in a directory that was reserved for it.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn create(
         reservation: Reservation,
         plan: &Plan,
@@ -113,10 +110,7 @@ impl Bundle {
     }
 
     /// Opens a bundle for writing. Nothing changes yet, except that this process marks the
-    /// directory.
-    ///
-    /// # Errors
-    /// If another program has it open, or a file has changed.
+    /// directory. Fails if another program has it open, or a file has changed.
     pub fn open(directory: &Path, kinds: &Kinds) -> Result<Bundle, StudyError> {
         // Checked first, so that no mark is left in a directory that is no bundle.
         Manifest::read(directory)?;
@@ -131,9 +125,6 @@ impl Bundle {
     }
 
     /// Removes files that a killed study left unfinished. Other unlisted files stay.
-    ///
-    /// # Errors
-    /// If a file cannot be removed.
     pub fn clear(&mut self) -> Result<Cleared, StudyError> {
         let unlisted = unlisted(self.directory.path(), &self.manifest)?;
         let (removed, left): (Vec<String>, Vec<String>) =
@@ -176,10 +167,7 @@ impl Bundle {
         &self.contents
     }
 
-    /// Writes and lists a run's record.
-    ///
-    /// # Errors
-    /// If it cannot be written; earlier runs stay intact.
+    /// Writes and lists a run's record. If that fails, earlier runs stay intact.
     pub fn add(&mut self, run: &RunRecord) -> Result<(), StudyError> {
         let text = json(run)?;
         let name = record_name(run.number);
@@ -190,9 +178,6 @@ impl Bundle {
     }
 
     /// Records the end of the study.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn end(&mut self, end: EndFile) -> Result<(), StudyError> {
         self.contents.end = Some(end);
         self.write(END, &json(&end)?)
@@ -200,9 +185,6 @@ impl Bundle {
 
     /// Ends an interrupted or killed study, so that its figures may be read; it cannot continue.
     /// An ended study is unchanged.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn end_here(&mut self) -> Result<(), StudyError> {
         if self.contents.has_ended() {
             return Ok(());
@@ -212,9 +194,6 @@ impl Bundle {
 
     /// Removes end and analysis, because the study continues and its records
     /// will no longer match them.
-    ///
-    /// # Errors
-    /// If the manifest cannot be written.
     pub fn go_on(&mut self) -> Result<(), StudyError> {
         self.contents.end = None;
         let said: Vec<&str> =
@@ -228,9 +207,6 @@ impl Bundle {
     }
 
     /// Writes a file, whole or not at all, and lists it.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&mut self, name: &str, text: &str) -> Result<(), StudyError> {
         self.replace(name, text)?;
         self.manifest.list(name, text);
@@ -269,9 +245,6 @@ pub fn errors_name(number: u64) -> String {
 }
 
 /// Formats a value as an indented JSON file.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn json<T: Serialize>(value: &T) -> Result<String, StudyError> {
     let text = serde_json::to_string_pretty(value).map_err(|source| StudyError::Json { source })?;
     Ok(text + "\n")

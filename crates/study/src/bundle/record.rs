@@ -214,10 +214,7 @@ pub struct EndFile {
     pub end_ns: u64,
 }
 
-/// Parses a run's record and checks its version.
-///
-/// # Errors
-/// If the text is no record, or has an unsupported version.
+/// Parses a run's record and checks its version. Fails on an unsupported version.
 pub fn read(path: &Path, text: &str) -> Result<RunRecord, StudyError> {
     let unreadable = |why: String| StudyError::BundleRead { path: path.to_path_buf(), why };
     let (oldest, expected) = (SCHEMA_VERSION_OLDEST, SCHEMA_VERSION);

@@ -28,10 +28,8 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves the directory that the user named, new or empty.
-    ///
-    /// # Errors
-    /// If it is not empty, another process has it, it lies in a study's bundle, or cannot be made.
+    /// Reserves the directory that the user named, new or empty. Fails if it is not empty, another
+    /// process has it, it lies in a study's bundle, or cannot be made.
     pub fn named(directory: &Path) -> Result<Reservation, StudyError> {
         require_outside(directory)?;
         require_empty(directory)?;
@@ -44,10 +42,8 @@ impl Reservation {
         Ok(reservation)
     }
 
-    /// Reserves a new directory of this name, with a number appended if the name is taken.
-    ///
-    /// # Errors
-    /// If it lies in a study's bundle, or cannot be made.
+    /// Reserves a new directory of this name, with a number appended if the name is taken. Fails if
+    /// it lies in a study's bundle, or cannot be made.
     pub fn fresh(parent: &Path, name: &str) -> Result<Reservation, StudyError> {
         let first = parent.join(name);
         require_outside(&first)?;
@@ -109,10 +105,8 @@ impl Drop for Reservation {
     }
 }
 
-/// Writes a new file outside the bundles of studies.
-///
-/// # Errors
-/// If it exists, lies in a study's bundle, or cannot be written.
+/// Writes a new file outside the bundles of studies. Fails if it exists, lies in a study's
+/// bundle, or cannot be written.
 pub fn write_new(path: &Path, text: &str) -> Result<(), StudyError> {
     require_outside(path)?;
     let write = |mut file: fs::File| file.write_all(text.as_bytes());

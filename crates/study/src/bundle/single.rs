@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// Reads the record of a run, named by its bundle's directory or by the record's
 /// file. Returns the directory, too.
-///
-/// # Errors
-/// If there is none, or its version is not supported.
 pub fn run_record(bundle: &Path) -> Result<(PathBuf, Record), StudyError> {
     let path = if bundle.is_dir() { bundle.join(FILE) } else { bundle.to_path_buf() };
     let record = Record::from_json(&text(&path)?)
@@ -20,11 +17,8 @@ pub fn run_record(bundle: &Path) -> Result<(PathBuf, Record), StudyError> {
     Ok((path.parent().map_or_else(PathBuf::new, Path::to_path_buf), record))
 }
 
-/// Returns the period between two snapshots of a run, numbered from 1, as a record.
-/// Returns the bundle's directory, too.
-///
-/// # Errors
-/// As [`run_record`], and if it lacks these snapshots.
+/// Returns the period between two snapshots of a run, numbered from 1, as a record. Returns the
+/// bundle's directory, too. Fails if the run lacks these snapshots.
 pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathBuf, Record), StudyError> {
     let (directory, record) = run_record(bundle)?;
     let taken = record.last_snapshot();
@@ -33,9 +27,6 @@ pub fn run_period(bundle: &Path, (first, last): (usize, usize)) -> Result<(PathB
 }
 
 /// Reads a text file of a bundle.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn text(path: &Path) -> Result<String, StudyError> {
     outside::text(path).map_err(|error| StudyError::BundleRead {
         path: path.to_path_buf(),
@@ -45,9 +36,6 @@ pub fn text(path: &Path) -> Result<String, StudyError> {
 
 /// Replaces a file of a bundle without a manifest and returns its path. A link of that name
 /// is replaced, its target stays.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn write_over(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StudyError> {
     let path = directory.join(name);
     let written = Directory::open(directory).and_then(|held| held.replace(name, bytes));

@@ -11,8 +11,8 @@
 //!   sets of this size must do so in at most 5% of cases, 2 / C(n + m, n).
 //! - Single runs: the raw change, without a test.
 
-use super::asked::Asked;
-use super::{Difference, ELAPSED, Group, Judged, Outcome, Pairing, Sample, samples};
+use super::measure_question::MeasureQuestion;
+use super::{Difference, Judged, Outcome, Pairing, Sample, samples};
 use crate::vocabulary::{Better, Figure, Measure};
 use plumb_proof::average::{Figures, Means};
 use plumb_proof::change_point::{self, Search};
@@ -26,6 +26,7 @@ use plumb_proof::order;
 use plumb_proof::randomisation::{fewest_blocks, interval, tails};
 use plumb_proof::verdict::{self, ArmChange, Evidence, Sought};
 use plumb_record::Record;
+use plumb_record::figures::{DB_CPU, DB_TIME, ELAPSED, FigureGroup};
 
 /// Error allowed to each table, and to the verdict.
 pub const ALPHA: f64 = 0.05;
@@ -39,7 +40,7 @@ pub(super) fn judge(
     first: &[Record],
     second: &[Record],
     pairing: Pairing,
-    asked: &[Asked],
+    asked: &[MeasureQuestion],
 ) -> (Vec<Difference>, Vec<Judged>) {
     let samples = samples(first, second);
     match pairing {
@@ -56,7 +57,7 @@ pub(super) fn judge(
                 judged.extend(asked.judged().or_else(own));
                 differences.extend(sample.map(|sample| of_measure(sample, asked)));
             }
-            for group in Group::ALL {
+            for group in FigureGroup::ALL {
                 let of_group: Vec<&Sample> =
                     rest.iter().copied().filter(|sample| sample.group == group).collect();
                 differences.extend(paired(&of_group, 1));
@@ -69,12 +70,14 @@ pub(super) fn judge(
 /// True if this row of the report shows that measure.
 fn is_of(sample: &Sample, measure: &Measure) -> bool {
     let (group, name) = match &measure.figure {
-        Figure::Elapsed => (Group::Time, ELAPSED),
-        Figure::DbTime => (Group::Time, "DB Time"),
-        Figure::DbCpu => (Group::Time, "DB CPU"),
-        Figure::Event(name) => (Group::Event, name.as_str()),
-        Figure::Count(name) | Figure::Bytes(name) | Figure::Micros(name) => (Group::Statistic, name.as_str()),
-        Figure::Measured(_) => (Group::Measure, measure.name.as_str()),
+        Figure::Elapsed => (FigureGroup::Time, ELAPSED),
+        Figure::DbTime => (FigureGroup::Time, DB_TIME),
+        Figure::DbCpu => (FigureGroup::Time, DB_CPU),
+        Figure::Event(name) => (FigureGroup::Event, name.as_str()),
+        Figure::Count(name) | Figure::Bytes(name) | Figure::Micros(name) => {
+            (FigureGroup::Statistic, name.as_str())
+        }
+        Figure::Measured(_) => (FigureGroup::Measure, measure.name.as_str()),
         // A measure made of several figures is no row of a report.
         Figure::Both(..)
         | Figure::ProcessCpu
@@ -89,7 +92,7 @@ fn is_of(sample: &Sample, measure: &Measure) -> bool {
 }
 
 /// Returns the row of a measure: the claim's effect, or its own test.
-fn of_measure(sample: &Sample, asked: &Asked) -> Difference {
+fn of_measure(sample: &Sample, asked: &MeasureQuestion) -> Difference {
     let claimed = asked.claim.as_ref().and_then(|claim| Some((claim, claim.effect?)));
     match (untested(sample), claimed) {
         (Some(plain), _) => plain,
@@ -229,8 +232,12 @@ fn chance_of_no_overlap(n: usize, m: usize) -> f64 {
 }
 
 /// Judges a measure that no claim of the study compares for these two; `None` if it has no test.
-fn by_itself<'a>(sample: &Sample, asked: &Asked, runs: impl Iterator<Item = &'a Record>) -> Option<Judged> {
-    let Asked { measure, pairs, .. } = asked;
+fn by_itself<'a>(
+    sample: &Sample,
+    asked: &MeasureQuestion,
+    runs: impl Iterator<Item = &'a Record>,
+) -> Option<Judged> {
+    let MeasureQuestion { measure, pairs, .. } = asked;
     let tested = tests(&[sample], *pairs).into_iter().next().filter(|_| untested(sample).is_none())?;
     let level = tested.step.level;
     let effects = tested.contrast.effects();
@@ -299,7 +306,12 @@ mod tests {
     use super::*;
 
     fn sample(name: &str, first: &[f64], second: &[f64]) -> Sample {
-        Sample { group: Group::Event, name: name.to_string(), first: first.to_vec(), second: second.to_vec() }
+        Sample {
+            group: FigureGroup::Event,
+            name: name.to_string(),
+            first: first.to_vec(),
+            second: second.to_vec(),
+        }
     }
 
     #[test]
@@ -340,9 +352,9 @@ mod tests {
     }
 
     /// A measure without a claim, in a study with this number of pairs of arms.
-    fn rate(better: Better, pairs: usize) -> Asked {
+    fn rate(better: Better, pairs: usize) -> MeasureQuestion {
         let measure = Measure { name: "rate".to_string(), figure: Figure::Measured(String::new()), better };
-        Asked { measure, claim: None, pairs }
+        MeasureQuestion { measure, claim: None, pairs }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! BUNDLE, BUNDLE:ARM ──[side]──> runs and their pairing ──[judge]──> a difference a figure,
 //!                        │                                  │       a verdict a measure
-//!                        └──[asked]──> measures, claims  ───┘
+//!                        └──[measure_question]──> claims ┘
 //! ```
 //!
 //! Arms of one study are judged by that study's measures. If a claim compares the two, its verdict
@@ -12,13 +12,9 @@
 //! For a figure with [`Outcome::Open`], both values are shown and the difference stays blank. The
 //! difference of single runs is in brackets.
 
-mod asked;
-mod figures;
 mod judge;
+mod measure_question;
 mod side;
-
-pub use figures::Group;
-pub use figures::{ELAPSED, figures, is_quotient, tallies};
 
 use crate::StudyError;
 use crate::analysis::result::Why;
@@ -27,13 +23,14 @@ use crate::vocabulary::{Kinds, Measure};
 use plumb_proof::median;
 use plumb_proof::verdict::Verdict;
 use plumb_record::Record;
+use plumb_record::figures::{FigureGroup, figures};
 use plumb_record::operation::operations;
 use plumb_record::{Fact, RunState, headline};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Version of the comparison's format.
-pub const COMPARE_SCHEMA_VERSION: u32 = 4;
+pub const COMPARE_SCHEMA_VERSION: u32 = 5;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -143,9 +140,6 @@ pub struct Judged {
 }
 
 /// Compares two arguments: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
-///
-/// # Errors
-/// If an argument names nothing readable, or the two cannot be compared.
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, StudyError> {
     let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
     let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);
@@ -188,7 +182,7 @@ pub enum Pairing {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    pub group: Group,
+    pub group: FigureGroup,
     /// Unique in the table of its group.
     pub name: String,
     /// Values in the first set, in the order of the runs.
@@ -199,7 +193,7 @@ pub struct Sample {
 /// Result of a figure's test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    pub group: Group,
+    pub group: FigureGroup,
     pub name: String,
     /// Second over first; `None` if the first is 0.
     pub ratio: Option<f64>,
@@ -234,7 +228,7 @@ pub enum Outcome {
 #[must_use]
 pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
     let mut samples = Vec::new();
-    for group in Group::ALL {
+    for group in FigureGroup::ALL {
         let of = |runs: &[Record]| runs.iter().map(|run| figures(group, run)).collect::<Vec<_>>();
         let (firsts, seconds) = (of(first), of(second));
         let values = |runs: &[Vec<(String, f64)>], name: &str| {
@@ -256,7 +250,7 @@ pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
 }
 
 /// Returns the names of a table's rows; those that only the second set has come last.
-pub fn names(group: Group, first: &[Record], second: &[Record]) -> Vec<String> {
+pub fn names(group: FigureGroup, first: &[Record], second: &[Record]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in first.iter().chain(second).flat_map(|run| figures(group, run)) {
         if !names.contains(&name) {
@@ -283,13 +277,13 @@ impl Period {
 
     /// True if any of its runs has a figure.
     #[must_use]
-    pub fn has(&self, group: Group, name: &str) -> bool {
+    pub fn has(&self, group: FigureGroup, name: &str) -> bool {
         self.runs.iter().any(|run| figures(group, run).iter().any(|(own, _)| own == name))
     }
 
     /// Returns the median of a figure; a run that does not have it counts as 0.
     #[must_use]
-    pub fn figure(&self, group: Group, name: &str) -> f64 {
+    pub fn figure(&self, group: FigureGroup, name: &str) -> f64 {
         self.median(|run| {
             figures(group, run).iter().find(|(own, _)| own == name).map_or(0.0, |(_, value)| *value)
         })
@@ -356,7 +350,7 @@ impl Comparison {
 
     /// Returns the difference of a figure; `None` if it was not tested.
     #[must_use]
-    pub fn difference(&self, group: Group, name: &str) -> Option<&Difference> {
+    pub fn difference(&self, group: FigureGroup, name: &str) -> Option<&Difference> {
         self.differences.iter().find(|found| found.group == group && found.name == name)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A study's bundle is read with its checksums, its plan and its order, as for an analysis.
 
-use super::asked::{self, Asked};
+use super::measure_question::{self, MeasureQuestion};
 use super::{Pairing, Period};
 use crate::StudyError;
 use crate::bundle::{CALIBRATION, Contents, RUNS, run_period, run_record};
@@ -19,7 +19,7 @@ pub(super) struct Sides {
     pub(super) second: Period,
     pub(super) pairing: Pairing,
     /// Measures and claims of their study, if they are arms of one.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<MeasureQuestion>,
     /// Sentences about runs left out, with the reason.
     pub(super) remarks: Vec<String>,
 }
@@ -75,7 +75,7 @@ impl Sides {
                 first.source, second.source
             )));
         }
-        match same.map(|(one, two)| asked::of_study(&one.contents, one.arm, two.arm)) {
+        match same.map(|(one, two)| measure_question::of_study(&one.contents, one.arm, two.arm)) {
             Some(asked) => paired(first, second, asked),
             None => {
                 let mut sides = apart(first, second);
@@ -88,7 +88,7 @@ impl Sides {
 }
 
 /// Pairs runs of the same block; a block with a missing or wrong run is left out.
-fn paired(first: Side, second: Side, asked: Vec<Asked>) -> Result<Sides, StudyError> {
+fn paired(first: Side, second: Side, asked: Vec<MeasureQuestion>) -> Result<Sides, StudyError> {
     let by_block = |side: Side| {
         let (period, runs) = side.into_period();
         let runs = runs.into_iter().filter_map(|(block, run)| Some((block?, run)));

@@ -9,12 +9,15 @@ pub const FILES: &[(&str, &str)] = &[
     ("large-sort-parallel.toml", include_str!("../../../../studies/large-sort-parallel.toml")),
     ("sort-write-buffers.toml", include_str!("../../../../studies/sort-write-buffers.toml")),
     ("sort-area.toml", include_str!("../../../../studies/sort-area.toml")),
+    ("memory-sweep.toml", include_str!("../../../../studies/memory-sweep.toml")),
     ("redo-direct.toml", include_str!("../../../../studies/redo-direct.toml")),
     ("redo-sync-method.toml", include_str!("../../../../studies/redo-sync-method.toml")),
     ("log-file-size.toml", include_str!("../../../../studies/log-file-size.toml")),
     ("block-size.toml", include_str!("../../../../studies/block-size.toml")),
     ("logging.toml", include_str!("../../../../studies/logging.toml")),
     ("archiving.toml", include_str!("../../../../studies/archiving.toml")),
+    ("producer.toml", include_str!("../../../../studies/producer.toml")),
+    ("scan.toml", include_str!("../../../../studies/scan.toml")),
     ("fio-engines.toml", include_str!("../../../../studies/fio-engines.toml")),
     ("fio-block-size.toml", include_str!("../../../../studies/fio-block-size.toml")),
     ("sqlite-journal.toml", include_str!("../../../../studies/sqlite-journal.toml")),
@@ -29,6 +32,13 @@ pub const FILES: &[(&str, &str)] = &[
     ("shared-servers.toml", include_str!("../../../../studies/shared-servers.toml")),
     ("block-checksum.toml", include_str!("../../../../studies/block-checksum.toml")),
     ("trace-overhead.toml", include_str!("../../../../studies/trace-overhead.toml")),
+    ("pg-sort-memory.toml", include_str!("../../../../studies/pg-sort-memory.toml")),
+    ("pg-wal-sync-method.toml", include_str!("../../../../studies/pg-wal-sync-method.toml")),
+    ("pg-commit-delay.toml", include_str!("../../../../studies/pg-commit-delay.toml")),
+    ("pg-checkpoint-distance.toml", include_str!("../../../../studies/pg-checkpoint-distance.toml")),
+    ("pg-checksums.toml", include_str!("../../../../studies/pg-checksums.toml")),
+    ("pg-wal-compression.toml", include_str!("../../../../studies/pg-wal-compression.toml")),
+    ("pg-direct-io.toml", include_str!("../../../../studies/pg-direct-io.toml")),
 ];
 
 /// Studies that answer one question together.
@@ -58,17 +68,11 @@ pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Parses all studies that ship.
-///
-/// # Errors
-/// Only if a shipped file no longer fits the vocabulary; a test prevents that.
 pub fn all(kinds: &Kinds) -> Result<Vec<Study>, StudyFileError> {
     FILES.iter().map(|(file, text)| parse(file, text, kinds)).collect()
 }
 
 /// Returns the shipped study of that name.
-///
-/// # Errors
-/// As [`all`].
 pub fn find(name: &str, kinds: &Kinds) -> Result<Option<Study>, StudyFileError> {
     Ok(all(kinds)?.into_iter().find(|study| study.name == name))
 }

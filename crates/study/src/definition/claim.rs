@@ -122,10 +122,8 @@ impl Claim {
 
     /// Returns the comparison, block by block. Arms that differ only in the changed factor form
     /// pairs, each randomised by the design on its own. A fraction has no such pairs, and its block
-    /// is one comparison of means. `twice` has the slots of the reference arm.
-    ///
-    /// # Errors
-    /// If the design lacks these arms, or has more on one side than on the other.
+    /// is one comparison of means. `twice` has the slots of the reference arm. Fails if the design
+    /// lacks these arms, or has more on one side than on the other.
     pub fn contrast(
         &self,
         design: &Design,

@@ -1,9 +1,9 @@
-//! A study before it is checked: a table of values, each with the place that it comes from.
+//! A study before its check: a table of values, each with its origin.
 //!
-//! The text of a file and the options of a command line both become a draft, so that one reader
-//! checks both. A refusal names the line, or the option, of the value that it is about.
+//! The text of a file and the options of a command line both become a draft, so that one parser
+//! checks both. An error names the line or the option of the value.
 //!
-//! Spans carry the places. A span within the text is one of its bytes; a span behind the text is an
+//! Spans hold the origins. A span within the text means its bytes; a span after the text means an
 //! option, by its number.
 
 use crate::vocabulary::Refusal;
@@ -12,7 +12,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// A fault of a study file: its place, and a sentence.
+/// An error in a study file: its place, and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StudyFileError(String);
@@ -23,14 +23,14 @@ impl StudyFileError {
     }
 }
 
-/// A study that is not checked yet.
+/// A study before its check.
 #[derive(Debug)]
 pub struct Draft<'t> {
     pub(super) whole: DeTable<'t>,
     pub(super) places: Places<'t>,
 }
 
-/// A claim that an option states, in the words of a study file.
+/// A claim given by an option, in the words of a study file.
 #[derive(Debug, Clone, Copy)]
 pub struct DraftClaim<'a> {
     pub name: &'a str,
@@ -43,10 +43,10 @@ pub struct DraftClaim<'a> {
     pub expect: &'a str,
 }
 
-/// A value that an option states.
+/// A value given by an option.
 #[derive(Debug, Clone)]
 pub enum DraftValue<'t> {
-    /// A text, or a number that may be written as one.
+    /// A text, or a number in quotes.
     Text(String),
     Flag(bool),
     /// The text of a number.
@@ -61,7 +61,6 @@ impl From<&str> for DraftValue<'_> {
     }
 }
 
-/// Names the places of spans.
 #[derive(Debug)]
 pub(super) struct Places<'t> {
     file: &'t str,
@@ -90,8 +89,8 @@ impl Places<'_> {
         self.at(refusal.place, &refusal.what)
     }
 
-    /// Returns the start of the first option's span. Without a text it is 0, where the library puts
-    /// what has no place, so that the first option answers for that.
+    /// Returns the start of the first option's span. Without a text it is 0, the library's span for
+    /// values without one, so that errors about these name the first option.
     fn first(&self) -> usize {
         if self.file.is_empty() { 0 } else { self.text.len() + 1 }
     }
@@ -109,17 +108,14 @@ impl Places<'_> {
 }
 
 impl<'t> Draft<'t> {
-    /// Starts a draft without text; `origin` is the place of what no option states.
+    /// Starts a draft without text; `origin` is named in errors about missing values.
     #[must_use]
     pub fn stated(origin: &str) -> Draft<'t> {
         let places = Places { file: "", text: "", options: vec![origin.to_string()] };
         Draft { whole: DeTable::new(), places }
     }
 
-    /// Reads the text of a file, which refusals name with a line.
-    ///
-    /// # Errors
-    /// When the text is no TOML.
+    /// Parses the text of a file, which errors name with a line.
     pub fn of_text(file: &'t str, text: &'t str) -> Result<Draft<'t>, StudyFileError> {
         let places = Places { file, text, options: Vec::new() };
         let whole = DeTable::parse(text).map_err(|error| places.of(error.into()))?;
@@ -133,7 +129,7 @@ impl<'t> Draft<'t> {
         self.whole.insert(Spanned::new(span, Cow::Owned(key.to_string())), value);
     }
 
-    /// Sets a value in a table at the top, which is made for the first.
+    /// Sets a value in a table at the top; the first value makes the table.
     pub fn set_in(&mut self, origin: &str, table: &str, key: &str, value: impl Into<DraftValue<'t>>) {
         let span = self.places.option(origin);
         let value = spanned(&span, value.into());
@@ -179,7 +175,7 @@ impl<'t> Draft<'t> {
         self.push(origin, "claim", row.map(|(key, value)| (key, DraftValue::from(value))));
     }
 
-    /// Returns true if a value anywhere is this text.
+    /// True if any value is this text.
     #[must_use]
     pub fn has(&self, text: &str) -> bool {
         let mut found = false;
@@ -212,12 +208,12 @@ fn replace(value: &mut DeValue<'_>, text: &str, with: &str) {
     }
 }
 
-/// Returns a value, all of it from one place.
+/// Returns a value with one span for all its parts.
 fn spanned<'t>(span: &Range<usize>, value: DraftValue<'t>) -> Spanned<DeValue<'t>> {
     let made = match value {
         DraftValue::Text(text) => DeValue::String(Cow::Owned(text)),
         DraftValue::Flag(flag) => DeValue::Boolean(flag),
-        // The library makes numbers from text alone. What is no number is refused by its reader.
+        // The library makes numbers only from text, and its parser rejects any other text.
         DraftValue::Number(text) => {
             DeValue::parse(text).map_or_else(|_| DeValue::String(Cow::Borrowed(text)), Spanned::into_inner)
         }

@@ -14,7 +14,7 @@ pub struct Factor {
 pub struct Level {
     /// Unique among the factor's levels.
     pub label: String,
-    /// The settings of the level: `asynchronous` may stand for a method and an option.
+    /// The settings of the level. A level `asynchronous` may set a method and an option.
     pub settings: Vec<Assignment>,
 }
 

@@ -9,7 +9,7 @@
 use super::draft::{Draft, Places, StudyFileError};
 use super::published::{Published, PublishedRow, minutes};
 use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
-use crate::vocabulary::{Assignment, Kinds, Measure, TargetKind, Vocabulary};
+use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
 use plumb_units::nearest;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeTable, Deserializer};
+use toml::de::{DeTable, DeValue, Deserializer};
 
 /// Value of a setting: text, a number or a truth value.
 #[derive(Debug, Clone, Deserialize)]
@@ -153,48 +153,45 @@ struct RawCells {
 const SOUGHT: f64 = 0.05;
 /// Error allowed to a study.
 pub(super) const ALPHA: f64 = 0.05;
-/// A larger number is taken for a typing error.
+/// Most blocks, because a larger number is a typing error.
 pub(super) const BLOCKS_MAX: i64 = 1000;
 /// Largest number of characters of a label.
 const LABEL_CHARACTERS: usize = 200;
 
-/// Parses and checks a study file; `file` names it in errors.
-///
-/// # Errors
-/// The first error, with its line.
+/// Parses and checks a study file; `file` names it in errors. Fails with the
+/// first error and its line.
 pub fn parse(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
     Draft::of_text(file, text)?.check(kinds)
 }
 
 /// Parses the text of a study kept in a bundle. Rules that apply only to new studies are skipped,
 /// so that its figures stay readable.
-///
-/// # Errors
-/// As [`parse`].
 pub fn parse_kept(file: &str, text: &str, kinds: &Kinds) -> Result<Study, StudyFileError> {
     Draft::of_text(file, text)?.check_kept(kinds)
 }
 
 impl Draft<'_> {
-    /// Checks the draft.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place.
     pub fn check(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
         read(self.whole, &self.places, kinds, Age::New)
     }
 
-    /// Checks a draft of a study that a bundle has kept: what is refused in a new study has been
-    /// carried out there, and its figures can be read.
+    /// Replaces keys by those of the table for the draft's target, and removes such tables.
     ///
     /// # Errors
-    /// As [`Draft::check`].
+    /// If there is no such target, or its table is none.
+    pub fn replace_for(&mut self, kinds: &Kinds) -> Result<(), StudyFileError> {
+        let kind = kind_of(&self.whole, &self.places, kinds)?;
+        replace(&mut self.whole, kind, kinds).map_err(|refusal| self.places.of(refusal))
+    }
+
+    /// Checks the draft of a study kept in a bundle. Rules for new studies are skipped, because the
+    /// study has already run and its figures must stay readable.
     fn check_kept(self, kinds: &Kinds) -> Result<Study, StudyFileError> {
         read(self.whole, &self.places, kinds, Age::Kept)
     }
 }
 
-/// Tells a study that is about to begin from one that has been kept.
+/// A new study, or one kept in a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Age {
     New,
@@ -208,15 +205,9 @@ fn read(
     kinds: &Kinds,
     age: Age,
 ) -> Result<Study, StudyFileError> {
-    let named = whole.get("target").and_then(|target| target.get_ref().as_str());
-    let Some(kind) = kinds.iter().find(|kind| named.is_none_or(|named| named == kind.name())) else {
-        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let span = whole.get("target").map_or(0..0, Spanned::span);
-        let what =
-            format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
-        return Err(places.at(span, &what));
-    };
-    let sections = sections(&mut whole, *kind);
+    let kind = kind_of(&whole, places, kinds)?;
+    replace(&mut whole, kind, kinds).map_err(|refusal| places.of(refusal))?;
+    let sections = sections(&mut whole, kind);
     whole.remove("target");
     let vocabulary = kind.vocabulary(Deserializer::from(sections)).map_err(|refusal| places.of(refusal))?;
     let raw = RawStudy::deserialize(Deserializer::from(Spanned::new(0..0, whole)));
@@ -224,7 +215,42 @@ fn read(
     Reader { places, vocabulary, age }.study(&raw)
 }
 
-/// Takes out of a file what its kind of target reads itself.
+/// Returns the kind of target that a draft names; the first without a name.
+fn kind_of<'k>(
+    whole: &DeTable<'_>,
+    places: &Places<'_>,
+    kinds: &'k Kinds,
+) -> Result<&'k dyn TargetKind, StudyFileError> {
+    let named = whole.get("target").and_then(|target| target.get_ref().as_str());
+    kinds.iter().copied().find(|kind| named.is_none_or(|named| named == kind.name())).ok_or_else(|| {
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let span = whole.get("target").map_or(0..0, Spanned::span);
+        let what =
+            format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
+        places.at(span, &what)
+    })
+}
+
+/// Removes the tables that say what differs on a kind of target; the keys of this kind's table
+/// replace those of the file.
+fn replace(whole: &mut DeTable<'_>, kind: &dyn TargetKind, kinds: &Kinds) -> Result<(), Refusal> {
+    let tables = kinds.iter().filter_map(|other| other.replaces());
+    for (name, table) in tables.filter_map(|name| Some((name, whole.remove(name)?))).collect::<Vec<_>>() {
+        let place = table.span();
+        let DeValue::Table(keys) = table.into_inner() else {
+            return Err(Refusal {
+                place,
+                what: format!("[{name}] is a table of keys that replace those of the file"),
+            });
+        };
+        if kind.replaces() == Some(name) {
+            whole.extend(keys);
+        }
+    }
+    Ok(())
+}
+
+/// Removes from a file the sections that its kind of target parses itself.
 fn sections<'i>(whole: &mut DeTable<'i>, kind: &dyn TargetKind) -> Spanned<DeTable<'i>> {
     let taken = kind.sections().iter().filter_map(|name| whole.remove_entry(*name)).collect();
     Spanned::new(0..0, taken)
@@ -620,7 +646,9 @@ impl Reader<'_> {
 
     fn change(
         &self,
-        (factor, from, to): (&Text, &Spanned<Word>, &Spanned<Word>),
+        factor: &Text,
+        from: &Spanned<Word>,
+        to: &Spanned<Word>,
         study: &Study,
     ) -> Result<Change, StudyFileError> {
         let index = self.factor(factor, &study.factors)?;
@@ -659,9 +687,9 @@ impl Reader<'_> {
     }
 
     fn claim(&self, given: &RawClaim, study: &Study) -> Result<Claim, StudyFileError> {
-        let change = self.change((&given.factor, &given.from, &given.to), study)?;
+        let change = self.change(&given.factor, &given.from, &given.to, study)?;
         let with = given.with.as_ref();
-        let with = with.map(|with| self.change((&with.factor, &with.from, &with.to), study)).transpose()?;
+        let with = with.map(|with| self.change(&with.factor, &with.from, &with.to, study)).transpose()?;
         let at = self.at_levels(&given.at, study)?;
         let moved = [Some(change.factor), with.map(|with| with.factor)];
         if let Some((factor, _)) = at.iter().find(|(factor, _)| moved.contains(&Some(*factor))) {

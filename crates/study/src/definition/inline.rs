@@ -1,7 +1,7 @@
-//! A study that is stated in values instead of a file: a workload and what is varied of it.
+//! A study given by values instead of a file: a workload and its factors.
 //!
-//! The values become what a file's text becomes, so one reader checks both. A refusal names the
-//! option that a value comes from in place of a line.
+//! The values become a draft, as the text of a file does, so one parser checks both. An error names
+//! the option of a value instead of a line.
 
 use super::Study;
 use super::draft::{Draft, DraftClaim, DraftValue, StudyFileError};
@@ -15,19 +15,19 @@ use toml::de::{DeTable, Deserializer};
 /// A name with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// The option that it comes from, as `--set x=1`.
+    /// The option with the value, as `--set x=1`.
     pub origin: String,
     /// The name of a setting or a parameter.
     pub name: String,
     pub value: String,
 }
 
-/// A setting with the values that it takes in turn.
+/// A setting with its levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Varied {
-    /// The option that it comes from.
+    /// The option with the values.
     pub origin: String,
-    /// The setting, whose name the factor has.
+    /// The setting, which gives the factor its name.
     pub setting: String,
     /// At least two; the first is the reference.
     pub values: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Varied {
     pub expect: String,
 }
 
-/// A workload and what is varied of it.
+/// A workload with the factors of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inline {
     pub workload: String,
@@ -45,21 +45,18 @@ pub struct Inline {
     pub settings: Vec<Given>,
     /// The factors, which are crossed.
     pub factors: Vec<Varied>,
-    /// The figure that runs are compared by; without it the workload's own.
+    /// The figure for the comparison of runs; without it the workload's own.
     pub measure: Option<Given>,
-    /// True if values that come to the same are meant.
+    /// True if equal levels are intended.
     pub expects_same: bool,
 }
 
-/// Blocks of a study of few claims.
+/// Fewest blocks of a study.
 const BLOCKS: usize = 10;
-/// Characters of a name that is made of others.
+/// Most characters of a composed name.
 const NAME_CHARACTERS: usize = 64;
 
-/// Checks a study that is stated in values.
-///
-/// # Errors
-/// The first thing that is wrong, with its origin.
+/// Checks a study given by values. Fails with the first fault and its origin.
 pub fn inline(asked: &Inline, kind: &'static dyn TargetKind) -> Result<Study, StudyFileError> {
     let vocabulary = kind.vocabulary(Deserializer::from(Spanned::new(0..0, DeTable::new())));
     let vocabulary = vocabulary.map_err(|refusal| StudyFileError::new(refusal.what))?;
@@ -91,9 +88,9 @@ pub fn inline(asked: &Inline, kind: &'static dyn TargetKind) -> Result<Study, St
     draft.check(&[kind])
 }
 
-/// Returns the measure with its option: the one that was asked for, otherwise the workload's own.
-/// That is operations a second of one that goes on for a time, otherwise the elapsed time (none).
-/// Where operations arrive at a rate their number is given, so their time is compared.
+/// Returns the measure with its option: the requested one, otherwise the workload's own. A
+/// workload that runs for a time has operations a second; others have the elapsed time (`None`).
+/// With a fixed arrival rate the number of operations is fixed, so their time is compared.
 fn measure_of<'a>(asked: &'a Inline, vocabulary: &Vocabulary) -> Option<(Option<&'a str>, &'a str)> {
     if let Some(given) = &asked.measure {
         return Some((Some(&given.origin), &given.value));
@@ -101,7 +98,7 @@ fn measure_of<'a>(asked: &'a Inline, vocabulary: &Vocabulary) -> Option<(Option<
     let workload = vocabulary.workloads().iter().find(|workload| workload.name == asked.workload)?;
     workload.parameter("run-time")?;
     let mut work = Work::of(workload);
-    // The reader refuses what is wrong with a parameter.
+    // An error is ignored here, because the reader of the draft reports it.
     asked.parameters.iter().for_each(|given| drop(work.set(&given.name, &given.value)));
     let name = match (work.value("work-loop"), work.value("rate")) {
         (Some(1..), _) => return None,
@@ -111,7 +108,7 @@ fn measure_of<'a>(asked: &'a Inline, vocabulary: &Vocabulary) -> Option<(Option<
     Some((None, name))
 }
 
-/// As many blocks as can prove something of so many claims.
+/// Returns the fewest blocks that can prove something with this number of claims.
 fn blocks(asked: &Inline) -> i64 {
     let claims: usize = asked.factors.iter().map(|factor| factor.values.len().saturating_sub(1)).sum();
     let blocks = BLOCKS.max(blocks_needed(ALPHA, claims.max(1)));
@@ -150,7 +147,7 @@ fn claims(draft: &mut Draft<'_>, factors: &[Varied]) {
     }
 }
 
-/// A text as a name: what cannot stand in one becomes `_`, and what is too long is cut.
+/// Returns a text in the form of a name: other characters become `_`, and a long text is cut.
 fn short(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     text.chars().take(NAME_CHARACTERS).map(|letter| if plain(letter) { letter } else { '_' }).collect()

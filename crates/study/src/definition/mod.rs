@@ -122,10 +122,8 @@ impl Study {
         }
     }
 
-    /// Returns the arms that the factors form.
-    ///
-    /// # Errors
-    /// If there are too many, or the generators form no design.
+    /// Returns the arms that the factors form. Fails if there are too many, or
+    /// the generators form no design.
     pub fn design(&self) -> Result<Design, ProofError> {
         let factor = |factor: &Factor| design::Factor {
             name: factor.name.clone(),

@@ -1,14 +1,13 @@
-//! A bundle that may be given away: names replaced, everything that follows from it made again.
+//! Copies a bundle without the names in it, and derives its analysis and reports again.
 //!
 //! ```text
 //! bundle ──> names (find) ──> study, environment, records (replace) ──> analysis, reports
 //! ```
-//! Each file is read into its own type, its texts are replaced, and the type is written as a bundle
-//! has it. Order, analysis, reports and checksums are made again from these, so `plumb verify`
-//! verifies the result as any other bundle. Rejected: replacing in the reports as text, because a
-//! wrapped line may hold half of a name.
+//! Each file is parsed, its texts are replaced, and it is written in the format of bundles. Order,
+//! analysis, reports and checksums are derived again, so `plumb verify` accepts the copy. Rejected:
+//! replacing names in the text of reports, because a name may be split over two lines.
 //!
-//! Numbers stay as they are. A file that no bundle of its kind has is left out.
+//! Numbers stay unchanged. Files that do not belong to a bundle are left out.
 
 pub mod names;
 
@@ -33,18 +32,17 @@ use std::path::Path;
 /// A name that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
-    /// The name as it was.
     pub original: String,
-    /// The word in its place.
+    /// The word that replaces it.
     pub replacement: String,
-    /// The number of places that had it.
+    /// The number of places with it.
     pub places: usize,
 }
 
-/// The files of a bundle that may be given away.
+/// The files of the copy.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// Each file by its name, with its bytes.
+    /// Names and bytes of the files.
     pub files: Vec<(String, Vec<u8>)>,
     places: BTreeMap<String, usize>,
 }
@@ -52,7 +50,7 @@ pub struct Shared {
 /// Renders the page of a run.
 pub type RenderRun = fn(&Record) -> Rendered;
 
-/// Keys of records whose texts are names.
+/// Keys whose texts are names.
 const KEYS: [(&str, Secret); 5] = [
     ("hostname", Secret::Host),
     ("host_name", Secret::Host),
@@ -60,17 +58,17 @@ const KEYS: [(&str, Secret); 5] = [
     ("user", Secret::User),
     ("username", Secret::User),
 ];
-/// Keys of records whose texts are paths, also relative ones.
+/// Keys whose texts are paths, absolute or relative.
 const PATHS: [&str; 5] = ["path", "paths", "directory", "filename", "bundle"];
-/// Keys of records whose texts are commands.
+/// Keys whose texts are commands.
 const COMMANDS: [&str; 2] = ["command_line", "arguments"];
 
-/// Options of plumb whose values are paths, also relative ones.
+/// Options of plumb whose values are paths, absolute or relative.
 const PLACES: [&str; 8] =
     ["--path", "--bundle", "--temp-path", "--data-path", "--index-path", "--log-path", "--conf", "--resume"];
 
 impl Shared {
-    /// The names that were replaced, by their replacement.
+    /// Returns the replaced names, sorted by their replacement.
     #[must_use]
     pub fn replaced(&self, names: &Names) -> Vec<Replaced> {
         let found = names.iter().filter_map(|(original, replacement)| {
@@ -100,7 +98,7 @@ impl Shared {
         }
     }
 
-    /// Replaces the names in every key: a claim of a study names factors so.
+    /// Replaces the names in every key, because the claims of a study have factors as keys.
     fn keys(&mut self, names: &Names, value: &mut Value) {
         match value {
             Value::Array(list) => list.iter_mut().for_each(|value| self.keys(names, value)),
@@ -115,7 +113,7 @@ impl Shared {
         }
     }
 
-    /// A value of a type with every text of it replaced.
+    /// Returns a value with every text replaced.
     fn typed<T: Serialize + DeserializeOwned>(&mut self, names: &Names, of: &T) -> Result<T, StudyError> {
         let wrong = |source| StudyError::Json { source };
         let mut value = serde_json::to_value(of).map_err(wrong)?;
@@ -128,10 +126,7 @@ impl Shared {
         self.files.push((name.into(), text.into()));
     }
 
-    /// Writes the files to a directory, which is new or empty.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
+    /// Writes the files to a new or empty directory.
     pub fn write(&self, directory: &Path) -> Result<(), StudyError> {
         let held = Directory::open(directory)?;
         if self.files.iter().any(|(name, _)| name.starts_with(RUNS)) {
@@ -146,7 +141,7 @@ fn natural(replacement: &str) -> (String, usize) {
     (word.to_string(), number.parse().unwrap_or(0))
 }
 
-/// Notes the names of a JSON document: those under known keys, and those that have the form of one.
+/// Collects the names in a JSON document: texts under known keys, and texts in the form of a name.
 pub fn find(names: &mut Names, value: &Value) {
     match value {
         Value::String(text) => names.find(text),
@@ -165,7 +160,7 @@ fn find_of_key(names: &mut Names, key: &str, value: &Value) {
     let texts: Vec<&str> = match value {
         Value::String(text) => vec![text],
         Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
-        // The host of a record is an object with its name.
+        // In a record, `host` is an object with the host's name.
         Value::Object(fields) if key == "host" => {
             fields
                 .get("name")
@@ -190,7 +185,8 @@ fn find_of_key(names: &mut Names, key: &str, value: &Value) {
     }
 }
 
-/// A word of a command is a path if it has a slash, or is the value of an option for one.
+/// Collects a word of a command. It is a path if it has a slash, or is the value of
+/// an option for a path.
 fn find_word(names: &mut Names, word: &str) {
     let word = word.trim_matches(['\'', '"']);
     let word = word.split_once('=').map_or(word, |(_, value)| value);
@@ -199,10 +195,7 @@ fn find_word(names: &mut Names, word: &str) {
     }
 }
 
-/// Replaces the names of a study's bundle.
-///
-/// # Errors
-/// When the bundle does not verify, or cannot be made again with its names replaced.
+/// Replaces the names of a study's bundle. Fails if the bundle does not verify.
 pub fn of_study(
     directory: &Path,
     kinds: &Kinds,
@@ -256,7 +249,7 @@ pub fn of_study(
     sealed(shared, Contents { plan, environment, runs, end }, page)
 }
 
-/// Adds analysis, reports and checksums.
+/// Derives analysis and reports, and adds checksums.
 fn sealed(mut shared: Shared, contents: Contents, page: RenderPage) -> Result<Shared, StudyError> {
     let mut manifest = Manifest::default();
     let listed = |manifest: &mut Manifest, files: &[(String, Vec<u8>)]| {
@@ -275,9 +268,6 @@ fn sealed(mut shared: Shared, contents: Contents, page: RenderPage) -> Result<Sh
 }
 
 /// Replaces the names of a run's bundle.
-///
-/// # Errors
-/// When it has no record that this program can read.
 pub fn of_run(bundle: &Path, page: RenderRun, names: &mut Names) -> Result<Shared, StudyError> {
     let (directory, record) = run_record(bundle)?;
     find(names, &serde_json::to_value(&record).map_err(|source| StudyError::Json { source })?);
@@ -306,10 +296,7 @@ pub fn of_run(bundle: &Path, page: RenderRun, names: &mut Names) -> Result<Share
     Ok(shared)
 }
 
-/// Replaces the names of a file of text, or of JSON.
-///
-/// # Errors
-/// When it cannot be read, or is no text.
+/// Replaces the names in a file of text or JSON.
 pub fn of_file(path: &Path, names: &mut Names) -> Result<Shared, StudyError> {
     let text = text(path)?;
     let mut shared = Shared::default();
@@ -332,7 +319,7 @@ pub fn of_file(path: &Path, names: &mut Names) -> Result<Shared, StudyError> {
     Ok(shared)
 }
 
-/// Heads of columns in reports of databases whose cells are names.
+/// Headings of columns in database reports whose cells are names.
 const HEADS: [(&str, Secret); 6] = [
     ("Host Name", Secret::Host),
     ("Host", Secret::Host),
@@ -342,7 +329,7 @@ const HEADS: [(&str, Secret); 6] = [
     ("Container Name", Secret::Name),
 ];
 
-/// Notes names in tables of text whose ruler of hyphens gives the columns, as AWR prints them.
+/// Collects names in tables of text with a ruler of hyphens, such as those of AWR.
 fn find_columns(names: &mut Names, text: &str) {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     for three in lines.windows(3) {

@@ -1,28 +1,27 @@
-//! Names that a bundle must not give away, each with one replacement.
+//! Finds the names that a shared bundle must not reveal, and gives each one replacement.
 //!
-//! Two passes. The first finds names in every text: host names, users, directories, addresses, SQL.
-//! The second replaces each of them wherever it stands as a word of its own, so that a name that is
-//! found in one file is gone from all. Words of the program (settings, workloads, events) and of
-//! every Unix system (`/var`, `/dev`) are kept: they identify no one, and without them a record
-//! says nothing. Longer names go first, so that a name within another one leaves no rest.
+//! The first pass finds names in every text: hosts, users, directories, addresses, SQL. The second
+//! replaces each of them as a whole word, in all files. Words of the program (settings, workloads,
+//! events) and of every Unix system (`/var`, `/dev`) stay, because they identify no one and a
+//! record is useless without them. Longer names are replaced first, so that no part of a name
+//! remains.
 
 use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kind of a name, which its replacement begins with.
+/// The kind of a name, which is the prefix of its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Secret {
     /// The name of a machine.
     Host,
-    /// The name of a person's account.
+    /// The name of a user account.
     User,
     /// A directory or a file.
     Name,
-    /// An address of a network, or of a page.
+    /// A network address or a URL.
     Address,
-    /// A statement of SQL, whole.
     Sql,
-    /// A word that the user gave.
+    /// A word given by the user.
     Word,
 }
 
@@ -39,7 +38,7 @@ impl Secret {
     }
 }
 
-/// All names that were found, each with its replacement.
+/// The names that were found, each with its replacement.
 #[derive(Debug)]
 pub struct Names {
     names: BTreeMap<String, String>,
@@ -50,12 +49,12 @@ pub struct Names {
     login: Regex,
 }
 
-/// Parts of paths that every system has.
+/// Parts of paths on every system.
 const SYSTEM: &str = "\
     bin boot dev disk etc fd fdinfo group home io lib lib64 lost+found media mnt opt proc root run \
     sbin self shm srv stat status sys tmp usr users var www cache local log mapper block class \
     cgroup null zero plumb plumb.db plumb-reports record.json report.txt report.html study.toml";
-/// A statement begins with one of these, followed by a blank.
+/// First words of SQL statements.
 const VERBS: &str = "(?i:select|insert\\s+into|update|delete\\s+from|merge\\s+into|\
     create\\s+(?:table|index|view|user)|alter\\s+(?:table|session|system|user)|\
     drop\\s+(?:table|index|user)|explain|call)\\s";
@@ -63,10 +62,7 @@ const DOMAINS: &str =
     "com|net|org|local|localdomain|internal|intranet|lan|corp|edu|gov|cloud|de|uk|fr|ch|nl|jp|cn|br|ru|au";
 
 impl Names {
-    /// None yet; words of the program are kept.
-    ///
-    /// # Panics
-    /// Never: its patterns are constants, and a test compiles them.
+    /// Returns an empty set of names that keeps the words of the program.
     #[must_use]
     pub fn new<'w>(kept: impl IntoIterator<Item = &'w str>) -> Names {
         let pattern = |text: &str| Regex::new(text).expect("a constant pattern compiles");
@@ -92,7 +88,7 @@ impl Names {
         names
     }
 
-    /// Keeps words as they are, with their parts.
+    /// Excludes words and their parts from replacement.
     pub fn keep<'w>(&mut self, words: impl IntoIterator<Item = &'w str>) {
         for word in words {
             self.kept.insert(word.to_lowercase());
@@ -100,7 +96,7 @@ impl Names {
         }
     }
 
-    /// Notes a name, unless it is one that is kept.
+    /// Adds a name, unless it is an excluded word.
     pub fn add(&mut self, secret: Secret, name: &str) {
         let name = name.trim();
         let is_plain = name.chars().all(|letter| !letter.is_alphabetic());
@@ -116,14 +112,14 @@ impl Names {
         self.names.insert(name.to_string(), format!("{}-{count}", secret.prefix()));
     }
 
-    /// Notes every part of a path; behind `home` stands a user.
+    /// Adds every part of a path; the part after `home` is a user.
     pub fn add_path(&mut self, path: &str) {
         let mut before = "";
         for part in path.split('/') {
             let secret = if matches!(before, "home" | "Users") { Secret::User } else { Secret::Name };
             before = part;
             let part = part.trim_start_matches('~');
-            // A part of one or two letters is a part of other words: it is replaced in paths alone.
+            // A part of one or two letters occurs in other words, so it is replaced only in paths.
             match part.chars().count() {
                 0 => {}
                 1 | 2 if self.kept.contains(&part.to_lowercase()) || matches!(part, "." | "..") => {}
@@ -143,7 +139,7 @@ impl Names {
         }
     }
 
-    /// Notes all names that a text has by its form.
+    /// Adds all parts of a text that have the form of a name.
     pub fn find(&mut self, text: &str) {
         let mut found: Vec<(Secret, String)> = Vec::new();
         for (secret, pattern) in &self.patterns {
@@ -165,7 +161,7 @@ impl Names {
         paths.iter().for_each(|path| self.add_path(path));
     }
 
-    /// The text with every name replaced, and how often each was.
+    /// Returns the text with every name replaced, and the number of replacements of each.
     #[must_use]
     pub fn replace(&self, text: &str) -> (String, BTreeMap<&str, usize>) {
         let mut by_first: BTreeMap<char, Vec<(&str, &str)>> = BTreeMap::new();
@@ -201,20 +197,20 @@ impl Names {
         (replaced, counts)
     }
 
-    /// Returns the originals with their replacements.
+    /// Returns the originals, each with its replacement.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.names.iter().map(|(name, replacement)| (name.as_str(), replacement.as_str()))
     }
 }
 
-/// True if what is around a name makes it a word of its own.
+/// True if the letters around a name make it a whole word.
 fn is_apart(before: char, name: &str, behind: char) -> bool {
     let is_word = char::is_alphanumeric;
     let (first, last) = (name.chars().next(), name.chars().next_back());
     !(is_word(before) && first.is_some_and(is_word) || is_word(behind) && last.is_some_and(is_word))
 }
 
-/// The length of a word of the program at the start of a text, with its hyphens; 0 for none.
+/// Returns the length of a word of the program at the start of a text, with hyphens; 0 for none.
 fn kept_token(text: &str, before: char, kept: &BTreeSet<String>) -> usize {
     let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
     if is_letter(before) {
@@ -224,12 +220,12 @@ fn kept_token(text: &str, before: char, kept: &BTreeSet<String>) -> usize {
     if kept.contains(&token.to_lowercase()) { token.len() } else { 0 }
 }
 
-/// A statement ends at an empty line at the latest.
+/// Returns the text up to the first empty line, where a statement ends at the latest.
 fn until_blank_line(text: &str) -> String {
     text.split("\n\n").next().unwrap_or_default().trim_end().to_string()
 }
 
-/// True of four numbers that are a release of Oracle's, such as 11.2.0.4, and no address.
+/// True if four numbers are an Oracle release, such as 11.2.0.4, rather than an address.
 fn is_release(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     matches!(parts[..], ["11" | "12" | "18" | "19" | "21" | "23", _, "0", _])

@@ -48,9 +48,6 @@ pub struct Request {
 
 impl Request {
     /// Addresses a run to the runner of this name.
-    ///
-    /// # Errors
-    /// If the run cannot be serialised.
     pub fn to(runner: &str, run: &impl Serialize) -> Result<Request, NoRecord> {
         let run = serde_json::to_value(run).map_err(|error| NoRecord::Failed(error.to_string().into()))?;
         Ok(Request { runner: runner.to_string(), run })
@@ -63,9 +60,6 @@ pub trait Runner: Sync {
     fn runner(&self) -> &'static str;
 
     /// Makes the run; `say` prints a line to standard error.
-    ///
-    /// # Errors
-    /// If it does not finish.
     fn make(&self, run: Value, say: fn(&str)) -> Result<Record, Failure>;
 
     /// Undoes an unfinished run, because its study has ended.
@@ -83,9 +77,6 @@ enum Answer {
 
 /// Starts this program as the process of a run and waits for it; kills it when the study must stop.
 /// While sessions of the run wait, `waits` receives the reason.
-///
-/// # Errors
-/// If the run did not finish.
 pub fn run(
     program: &Path,
     request: &Request,
@@ -214,9 +205,6 @@ fn reading_lines(
 /// Serves one request in the run's process: reads it from standard input, has its runner
 /// make the run, and returns the answer as JSON. Exits when the input ends. `say` prints
 /// a line to standard error.
-///
-/// # Errors
-/// If the request cannot be read, or names no runner.
 pub fn serve(
     input: impl Read + Send + 'static,
     runners: &'static [&'static dyn Runner],

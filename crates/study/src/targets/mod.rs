@@ -50,8 +50,8 @@ pub struct Preparation<'a> {
     pub arms: &'a [Vec<Assignment>],
     /// True if arms with equal effect are allowed: the program is compared with itself.
     pub expects_same: bool,
-    /// Name for files of this study alone: a killed study leaves them, and its resumption removes
-    /// them.
+    /// Name for files of this study alone: a killed study leaves them,
+    /// and its resumption removes them.
     pub name: &'a str,
 }
 
@@ -97,23 +97,16 @@ impl Failure {
 }
 
 pub trait Target {
-    /// Describes the target and its environment before anything is made.
-    ///
-    /// # Errors
-    /// If the device under a path cannot be determined.
+    /// Describes the target and its environment before anything is made. Fails if the device under
+    /// a path cannot be determined.
     fn environment(&mut self) -> Result<Environment, StudyError>;
 
-    /// Makes what the runs need, such as loaded databases.
-    ///
-    /// # Errors
-    /// If there is no room, or something cannot be made; then nothing is left behind.
+    /// Makes what the runs need, such as loaded databases. Fails if there is no room, or something
+    /// cannot be made. Then nothing is left behind.
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError>;
 
     /// Makes the data that only the run with these settings needs. Waits until earlier work
     /// has settled, within a bound.
-    ///
-    /// # Errors
-    /// If the data cannot be made.
     fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, StudyError>;
 
     /// Runs the canary before a run, with reads if the target has a device: it measures the
@@ -122,10 +115,8 @@ pub trait Target {
         Canary::sing(None)
     }
 
-    /// Does the work with these settings, verifies the result and undoes it.
-    ///
-    /// # Errors
-    /// If the run did not finish. A failed verification is part of the record.
+    /// Does the work with these settings, verifies the result and undoes it. A failed verification
+    /// is part of the record, not an error.
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord>;
 }
 

@@ -53,10 +53,14 @@ pub trait TargetKind: Sync {
     /// Returns the tables of a study file that it reads itself.
     fn sections(&self) -> &'static [&'static str];
 
-    /// Returns the vocabulary of a study with these sections.
-    ///
-    /// # Errors
-    /// The first error of a section, with its place in the file.
+    /// Returns the table of a study file whose keys replace those of the file if this is the
+    /// target; other targets ignore the table.
+    fn replaces(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the vocabulary of a study with these sections. Fails with the first error of a
+    /// section and its place in the file.
     fn vocabulary(&self, sections: Deserializer<'_>) -> Result<Vocabulary, Refusal>;
 }
 
@@ -87,16 +91,12 @@ pub trait Words: Any + fmt::Debug + Send + Sync {
     /// Returns the name of its kind of target.
     fn target(&self) -> &'static str;
 
-    /// Returns the named setting with its value in canonical form (`4M` for `4096k`).
-    ///
-    /// # Errors
-    /// Starts with `origin`: an unknown setting, or a value out of range.
+    /// Returns the named setting with its value in canonical form (`4M` for `4096k`). Fails on an
+    /// unknown setting, or a value out of range. The error starts with `origin`.
     fn setting(&self, name: &str, value: &str, origin: &str) -> Result<(SettingFacts, String), String>;
 
-    /// Rejects in a new study what a kept one may contain.
-    ///
-    /// # Errors
-    /// With the reason, its place in the file, and the cure.
+    /// Rejects in a new study what a kept one may contain. The error names the reason, its place in
+    /// the file, and the cure.
     fn require_new(&self, _: &[&Assignment]) -> Result<(), Refusal> {
         Ok(())
     }
@@ -104,10 +104,8 @@ pub trait Words: Any + fmt::Debug + Send + Sync {
     /// Lists the settings in words.
     fn settings(&self) -> String;
 
-    /// Rejects settings that contradict each other, wherever they are given.
-    ///
-    /// # Errors
-    /// With the two settings and the cure.
+    /// Rejects settings that contradict each other, wherever they are given. The error names the
+    /// two settings and the cure.
     fn consistent(&self, settings: &[Assignment]) -> Result<(), String>;
 
     /// True if a study with these settings uses the path it is given.

@@ -2,7 +2,8 @@
 
 use plumb_events::Unit;
 use plumb_record::{
-    Circumstance, Fact, Held, HostCpu, IoFunction, IoTally, Phase, Receipt, Record, SettingRow, StatisticRow,
+    Circumstance, Fact, Held, HostCpu, IoFunction, IoTally, Phase, Reading, Receipt, Record, SettingRow,
+    StatisticRow,
 };
 use plumb_run::embedded::Engine;
 use plumb_run::fixture;
@@ -294,6 +295,7 @@ fn more_requests_in_flight_than_allowed_are_impossible() {
             function: "temp reads".to_string(),
             reads: tally(Some(97_000_000_000)),
             writes: tally(Some(0)),
+            ..IoFunction::default()
         });
         record.settings.push(SettingRow {
             taken: None,
@@ -310,6 +312,27 @@ fn more_requests_in_flight_than_allowed_are_impossible() {
         line.ends_with("97 requests on their way on average, and 3 sessions may have 96 at once"),
         "{line}"
     );
+}
+
+#[test]
+fn a_setting_whose_evidence_is_alike_in_both_arms_is_invalid() {
+    let verdict = |value: fn(bool) -> f64| {
+        let found = analyse(&contents(&plan(1), COLD, |_, values| {
+            let direct = values.iter().any(|set| set == "true");
+            let mut record = lasting(if direct { 0.5 } else { 1.0 });
+            let reading =
+                Reading { setting: "sort_direct_writes".to_string(), value: value(direct), step: 0.5 };
+            record.readings.push(reading);
+            record
+        }));
+        found.claims[0].verdict.to_string()
+    };
+    let differs = verdict(|direct| if direct { 1.0 } else { 0.0 });
+    assert!(differs.starts_with("PROVED faster"), "{differs}");
+    let alike = verdict(|direct| if direct { 1.0 } else { 0.6 });
+    assert!(alike.starts_with("INVALID"), "{alike}");
+    let why = "the evidence of sort_direct_writes is alike on both sides: 0.600 and 1.000";
+    assert!(alike.contains(why), "{alike}");
 }
 
 #[test]

@@ -1,69 +1,17 @@
 //! The table, and docs/measured/calibrate.md around it.
 
+use super::super::figure::{Figure, Goal};
 use super::super::machine::{Machine, today, wrapped};
 use super::Options;
 use super::fio::{self, Fio};
 use super::point::{Comparison, Outcome};
 use plumb_calibrate::Task;
-use plumb_proof::interval::Interval;
-use plumb_proof::signed_rank;
 use std::fmt::Write as _;
 
 /// plumb's rate is to be at least so much of fio's.
 const RATE_GOAL: f64 = 0.97;
-/// Its processor time a request is to be at most so much of fio's.
+/// Goal for plumb's processor time a request, as a share of fio's.
 const CPU_GOAL: f64 = 1.0;
-/// The error that intervals are allowed.
-const ALPHA: f64 = 0.05;
-
-/// Which side of a goal is the good one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Goal {
-    AtLeast,
-    AtMost,
-}
-
-/// A ratio of plumb to fio, paired by round.
-#[derive(Debug, Clone, Copy)]
-struct Ratio {
-    estimate: f64,
-    interval: Interval,
-}
-
-impl Ratio {
-    fn of(rounds: &[(Outcome, Outcome)], value: fn(&Outcome) -> f64) -> Ratio {
-        let logs: Vec<f64> = rounds.iter().map(|(plumb, fio)| (value(plumb) / value(fio)).ln()).collect();
-        let interval = signed_rank::interval(&logs, ALPHA);
-        Ratio {
-            estimate: signed_rank::estimate(&logs).exp(),
-            interval: Interval { low: interval.low.exp(), high: interval.high.exp() },
-        }
-    }
-
-    fn show(&self) -> String {
-        let Ratio { estimate, interval } = self;
-        if interval.high.is_finite() {
-            format!("{estimate:.3} [{:.3}, {:.3}]", interval.low, interval.high)
-        } else {
-            format!("{estimate:.3} (too few rounds for an interval)")
-        }
-    }
-
-    /// Whether the goal is reached, and whether the interval leaves no doubt.
-    fn verdict(&self, goal: Goal, limit: f64) -> &'static str {
-        let good = |value: f64| match goal {
-            Goal::AtLeast => value >= limit,
-            Goal::AtMost => value <= limit,
-        };
-        match (good(self.estimate), good(self.interval.low), good(self.interval.high)) {
-            (true, true, true) => "reached",
-            (true, ..) => "reached, not beyond doubt",
-            (false, false, false) => "missed",
-            (false, ..) => "missed, not beyond doubt",
-        }
-    }
-}
-
 pub(super) fn table(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "| point | plumb | fio | plumb / fio [95%] | at least 0.97 | CPU us/request: plumb | fio | plumb / fio [95%] | no more CPU | io-wq | quiet |\n\
@@ -71,21 +19,20 @@ pub(super) fn table(comparisons: &[Comparison]) -> String {
     );
     for comparison in comparisons.iter().filter(|comparison| !comparison.rounds.is_empty()) {
         let rounds = &comparison.rounds;
-        let (rate, cpu) =
-            (Ratio::of(rounds, |found| found.iops), Ratio::of(rounds, |found| found.cpu_micros));
+        let (rate, cpu) = (ratio(rounds, |found| found.iops), ratio(rounds, |found| found.cpu_micros));
         let (plumb, fio): (Vec<Outcome>, Vec<Outcome>) = rounds.iter().copied().unzip();
         let workers = plumb.iter().map(|found| found.io_wq_workers).max().unwrap_or(0);
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {workers} | {} of {} |",
             name(&comparison.task),
-            comparison.stated(median(&plumb, |found| found.iops)),
-            comparison.stated(median(&fio, |found| found.iops)),
-            rate.show(),
+            comparison.stated(typical(&plumb, |found| found.iops)),
+            comparison.stated(typical(&fio, |found| found.iops)),
+            rate.show(3),
             rate.verdict(Goal::AtLeast, RATE_GOAL),
-            median(&plumb, |found| found.cpu_micros),
-            median(&fio, |found| found.cpu_micros),
-            cpu.show(),
+            typical(&plumb, |found| found.cpu_micros),
+            typical(&fio, |found| found.cpu_micros),
+            cpu.show(3),
             cpu.verdict(Goal::AtMost, CPU_GOAL),
             comparison.quiet,
             rounds.len(),
@@ -102,8 +49,14 @@ fn name(task: &Task) -> String {
     }
 }
 
-fn median(outcomes: &[Outcome], value: fn(&Outcome) -> f64) -> f64 {
-    super::super::Spread::of(outcomes.iter().map(value).collect()).median
+/// A ratio of plumb to fio, paired by round.
+fn ratio(rounds: &[(Outcome, Outcome)], value: fn(&Outcome) -> f64) -> Figure {
+    let ratios: Vec<f64> = rounds.iter().map(|(plumb, fio)| value(plumb) / value(fio)).collect();
+    Figure::of_ratios(&ratios)
+}
+
+fn typical(outcomes: &[Outcome], value: fn(&Outcome) -> f64) -> f64 {
+    Figure::of(&outcomes.iter().map(value).collect::<Vec<_>>()).value
 }
 
 pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparisons: &[Comparison]) -> String {
@@ -140,9 +93,9 @@ pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparison
 const READING: &str = "\
 ## How to read it
 
-- Rates and processor times are medians over the rounds. The ratio is the Hodges-Lehmann estimate of
-  the ratios within rounds, with the interval of the exact signed-rank test at 95%. It is not the
-  quotient of the medians.
+- Rates and processor times are Hodges-Lehmann estimates over the rounds. The ratio is that of the
+  ratios within rounds, with the interval of the exact signed-rank test at 95%. It is not the
+  quotient of the rates.
 - Each round takes the points in a new random order, the two tools of a point one after the other; a
   coin decides which is first. Both use the same file (or log), which was written once before.
 - Both use O_DIRECT and one thread or process. The points go through io_uring with registered
@@ -173,7 +126,7 @@ fn asked(comparisons: &[Comparison]) -> String {
     })
 }
 
-/// What was measured, so that everything above can be computed again.
+/// Lists all measurements, so that everything above can be computed again.
 fn rounds(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "point                      round   plumb IOPS     fio IOPS   plumb CPU us   fio CPU us\n",
@@ -193,27 +146,4 @@ fn rounds(comparisons: &[Comparison]) -> String {
         }
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ratio(values: &[f64]) -> Ratio {
-        let one = |iops: f64| Outcome { iops, cpu_micros: 1.0, io_wq_workers: 0 };
-        let rounds: Vec<(Outcome, Outcome)> = values.iter().map(|value| (one(*value), one(1.0))).collect();
-        Ratio::of(&rounds, |found| found.iops)
-    }
-
-    #[test]
-    fn a_goal_is_reached_or_missed_and_doubt_is_said() {
-        let clear = ratio(&[1.01, 1.0, 0.99, 1.02, 1.0, 1.01, 0.99, 1.0]);
-        assert_eq!(clear.verdict(Goal::AtLeast, 0.97), "reached");
-        assert_eq!(clear.verdict(Goal::AtMost, 0.97), "missed");
-        assert_eq!(clear.verdict(Goal::AtMost, 1.0 + 1e-9), "reached, not beyond doubt");
-        assert_eq!(ratio(&[0.5; 8]).verdict(Goal::AtLeast, 0.97), "missed");
-        let few = ratio(&[0.5; 3]);
-        assert_eq!(few.verdict(Goal::AtLeast, 0.97), "missed, not beyond doubt");
-        assert_eq!(few.show(), "0.500 (too few rounds for an interval)");
-    }
 }

@@ -42,28 +42,28 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fs;
 use std::path::PathBuf;
 
-/// Where, how long and how often.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Where the file goes, removed in the end.
+    /// Directory of the file, which is removed in the end.
     #[arg(long, default_value = ".")]
     path: PathBuf,
-    /// How long each measurement takes, seconds, without its ramp of an eighth.
+    /// Seconds of each measurement, without its ramp of an eighth.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     /// Rounds; six are the fewest that give an interval of 95%.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
-    /// How long to wait before each pair for others to leave the processors alone, seconds at most.
+    /// Seconds at most to wait before each pair until others leave the processors alone.
     #[arg(long, default_value_t = 10.0)]
     wait: f64,
-    /// How plumb's rings are set up: the calibrator's own way is deferred; fio's is plain or cooperative.
+    /// Set-up of plumb's rings: the calibrator's own way is deferred; fio's is plain or
+    /// cooperative.
     #[arg(long, value_enum, default_value = "deferred")]
     ring: RingChoice,
     /// Holds both tools on this processor; otherwise they run where the kernel puts them.
     #[arg(long)]
     processor: Option<usize>,
-    /// Length of the file.
+    /// Length of the file that both tools use.
     #[arg(long, default_value = "2G")]
     file_size: Bytes,
     /// Seed of the data, of the places and of the order.
@@ -93,7 +93,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     let mut comparisons = Comparison::all(options.ring);
     let times = round::Times { each: time, wait: Nanos((options.wait.max(0.0) * 1e9) as u64) };
     for round in 0..options.repeat {
-        match round::run(&mut comparisons, &bench, &fio, times, (options.seed, round)) {
+        match round::run(&mut comparisons, &bench, &fio, times, options.seed, round) {
             // What was measured until then counts.
             Err(_) if stop.cancelled() && round > 0 => break,
             ended => ended?,

@@ -25,7 +25,7 @@ impl RingChoice {
     }
 }
 
-/// What a tool came to in one round.
+/// Result of a tool in one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Outcome {
     pub(super) iops: f64,
@@ -81,7 +81,7 @@ fn point(
     outstanding: usize,
     ring: RingChoice,
 ) -> Task {
-    let load = Load { pattern, request_bytes, write_percent, outstanding, zone_bytes: None };
+    let load = Load { pattern, request_bytes, write_percent, outstanding, zone_bytes: None, path: None };
     Task::Point(Point {
         loads: vec![load],
         threads: 1,

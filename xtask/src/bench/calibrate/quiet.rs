@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Others use at most so much of the processors' time.
 const BUSY_SHARE_MAX: f64 = 0.1;
 
-/// What a moment before a pair was like.
+/// Use of the processors just before a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
     /// Others hardly used the processors.

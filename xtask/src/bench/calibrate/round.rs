@@ -25,7 +25,8 @@ pub(super) fn run(
     bench: &TaskSession<'_>,
     fio: &Fio,
     times: Times,
-    (seed, round): (u64, u16),
+    seed: u64,
+    round: u16,
 ) -> anyhow::Result<()> {
     let mut random = Generator::of_part(seed, u64::from(round));
     for index in order(&mut random, comparisons.len()) {

@@ -1,8 +1,7 @@
-//! The databases that are changed: small ones in the memory of this process, the same for every
-//! seed.
+//! Makes the databases to be changed: small ones in memory, the same for every seed.
 //!
-//! They lie on a disk in memory that can lose power: one thread does all work on it, and what is
-//! random there comes from its own seed. So a trial is the same wherever it is repeated.
+//! They lie on a disk in memory that can lose power. One thread does all work on it, and its random
+//! numbers come from its own seed, so a trial can be repeated anywhere.
 
 use anyhow::Context as _;
 use plumb_engine::index::build::{IndexSpec, create_index};
@@ -21,19 +20,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The directory of the databases on their disks.
 pub(super) const HOME: &str = "/in/memory/db";
-/// Rows of the table that was loaded by direct path: the tree on it has branches.
+/// Rows of the table loaded by direct path: enough for a tree with branches.
 const LOADED: i64 = 1500;
-/// Rows of the one that transactions change.
+/// Rows of the table that transactions change.
 const CHANGED: i64 = 300;
 
-/// How the files of a database are left.
+/// State of a database's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Closed: nothing is to be recovered.
+    /// Closed, with nothing to recover.
     Closed,
-    /// As by a crash, with a transaction that has no end.
+    /// Crashed, with an unfinished transaction.
     Open,
-    /// The same, and each log file has two members.
+    /// Crashed, with two members of each log file.
     Mirrored,
 }
 
@@ -94,8 +93,7 @@ impl Base {
                 &[index("L_K", "K", true), index("L_V", "V", false)],
             )?;
             fill(&transactions, &session)?;
-            // What the log has of a block since the last checkpoint is taken from there, whatever
-            // the block is.
+            // Otherwise recovery rebuilds blocks from the log and overwrites the fuzzer's changes.
             transactions.checkpoint(&session)?;
         }
         let mut base = Base { disk: disk.restart(Survivors::All), left };
@@ -105,8 +103,7 @@ impl Base {
         Ok(base)
     }
 
-    /// Has a transaction under way, and a commit behind it that makes it durable, when the power
-    /// goes.
+    /// Cuts the power while a transaction is open whose changes a later commit made durable.
     fn leave_open(&mut self) -> anyhow::Result<()> {
         let instance = self.left.open(&self.disk)?;
         let session = instance.recorder.session(Role::User);
@@ -130,13 +127,12 @@ impl Base {
         Ok(())
     }
 
-    /// A copy of its disk.
     pub(super) fn copy(&self) -> Arc<MemoryDisk> {
         self.disk.restart(Survivors::All)
     }
 }
 
-/// Rows of all lengths, some of them in pieces, changed and deleted.
+/// Inserts rows of all lengths, some in pieces; changes and deletes some.
 fn fill(transactions: &Transactions<'_>, session: &plumb_events::Session) -> anyhow::Result<()> {
     let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
@@ -179,7 +175,7 @@ pub(super) fn row(key: i64, length: usize) -> Vec<Value> {
     vec![number(key), text(1 + key as usize % 17), text(length)]
 }
 
-/// The rows of the table that is loaded: every hundredth is longer than a block.
+/// Rows of the loaded table. Every hundredth is longer than a block.
 struct Rows {
     schema: Schema,
     next: AtomicUsize,

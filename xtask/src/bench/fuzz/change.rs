@@ -1,10 +1,9 @@
-//! Changes of what a file says: numbers become other numbers, above all those at the ends of
-//! ranges.
+//! Replaces numbers in a file by others, mostly by ends of ranges.
 
 use plumb_proof::random::Generator;
 use serde_json::Value;
 
-/// Numbers at which a range, a type or a sign ends.
+/// Ends of ranges, types and signs.
 const ENDS: [u64; 22] = [
     0,
     1,
@@ -34,7 +33,7 @@ fn pick<T: Copy>(random: &mut Generator, from: &[T]) -> T {
     from[random.below(from.len())]
 }
 
-/// Another number in the place of one.
+/// Returns a number to replace `old`.
 fn number(random: &mut Generator, old: u64) -> u64 {
     match random.below(8) {
         0 => old.wrapping_add(1),
@@ -64,7 +63,7 @@ pub(super) fn json(random: &mut Generator, document: &mut Value) {
     let mut count = 0;
     each(document, &mut |_| count += 1);
     let (chosen, mut at) = (random.below(count), 0);
-    // Values move from one place of a document to another, too.
+    // A value may also be replaced by another value of the document.
     let (other, mut elsewhere, mut place) = (random.below(count), Value::Null, 0);
     each(document, &mut |value| {
         if place == other {
@@ -81,7 +80,7 @@ pub(super) fn json(random: &mut Generator, document: &mut Value) {
     });
 }
 
-/// Shows every value of a document, what contains others first.
+/// Visits every value of a document, containers first.
 fn each(value: &mut Value, show: &mut impl FnMut(&mut Value)) {
     show(value);
     match value {

@@ -1,5 +1,4 @@
-//! Files that are documents of their own: records, traces, calibrations, and what a backup says it
-//! has.
+//! Changes files outside databases: records, traces, calibrations, and lists of backups.
 
 use super::{change, reports};
 use crate::bench::settings;
@@ -27,7 +26,7 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Magic, version, length and hash of a trace.
+/// Bytes of magic, version, length and hash of a trace.
 const TRACE_HEAD: usize = 8 + 4 + 8 + 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +38,7 @@ pub(super) enum Kind {
     Report,
 }
 
-/// All of them, with their files.
+/// All kinds, with their files.
 pub(super) const KINDS: [(Kind, &str); 5] = [
     (Kind::Record, "record.json"),
     (Kind::Trace, "trace.bin"),
@@ -56,7 +55,7 @@ impl Observer for Silent {
     fn made(&self, _: &Path) {}
 }
 
-/// Makes those that are not there yet, in a directory.
+/// Makes the missing documents in a directory.
 pub(super) fn make(directory: &Path) -> anyhow::Result<()> {
     let path = |kind: Kind| path(directory, kind);
     if !path(Kind::Trace).exists() {
@@ -72,7 +71,7 @@ pub(super) fn make(directory: &Path) -> anyhow::Result<()> {
             duration: Some(Nanos(5_000_000)),
             ..plumb_calibrate::Options::new(Mode::Quick, 1, "2026-01-02")
         };
-        let calibration = plumb_calibrate::calibrate(&device, &options, &())?;
+        let calibration = plumb_calibrate::calibrate(std::slice::from_ref(&device), &options, &())?;
         fs::write(path(Kind::Calibration), serde_json::to_string(&calibration)?)?;
     }
     if !path(Kind::Backup).exists() {
@@ -86,7 +85,7 @@ fn path(directory: &Path, kind: Kind) -> PathBuf {
     if kind == Kind::Backup { directory.join("backup").join(name) } else { directory.join(name) }
 }
 
-/// A small run with its trace.
+/// Makes a small run with its trace.
 fn run(directory: &Path) -> anyhow::Result<(Record, RunTrace)> {
     let workload = &plumb_workload::specification::REDO;
     let mut work = Work::of(workload);
@@ -104,7 +103,7 @@ fn run(directory: &Path) -> anyhow::Result<(Record, RunTrace)> {
     Ok((ran.record, ran.trace.context("a trace was asked for")?))
 }
 
-/// A database in a directory, and its backup beside it.
+/// Makes a database in a directory, and its backup next to it.
 fn back_up(directory: &Path) -> anyhow::Result<()> {
     let home = directory.join("database");
     let given = [("filesystemio_options", "none"), ("extent_size", "256K"), ("data_files", "1")];
@@ -120,7 +119,7 @@ fn back_up(directory: &Path) -> anyhow::Result<()> {
     Ok(fs::remove_dir_all(home)?)
 }
 
-/// Changes a document and does with it what the commands do. Gives what was refused.
+/// Changes a document and uses it as the commands do. Returns the errors.
 pub(super) fn attempt(directory: &Path, kind: Kind, random: &mut Generator) -> anyhow::Result<Vec<String>> {
     if kind == Kind::Report {
         return reports::attempt(random, shown);
@@ -152,7 +151,7 @@ fn record(text: &str) -> Vec<String> {
     Vec::new()
 }
 
-/// Renders a document in every way.
+/// Renders a document by every renderer.
 fn shown(document: &Document) {
     drop(rendered(document));
     for width in [60, 132, usize::MAX] {
@@ -194,7 +193,7 @@ fn trace(mut bytes: Vec<u8>, random: &mut Generator) -> Vec<String> {
     }
 }
 
-/// Restores a backup with another list, into a directory that goes again.
+/// Restores a backup with a changed list, into a directory that is removed afterwards.
 fn restore(directory: &Path, text: &str) -> anyhow::Result<Vec<String>> {
     let changed = tempfile::tempdir_in(directory)?;
     let (from, to) = (changed.path().join("backup"), changed.path().join("restored"));

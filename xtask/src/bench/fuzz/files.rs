@@ -1,4 +1,4 @@
-//! The files of a database, changed and with their checksums made right.
+//! Changes the files of a database and corrects their checksums.
 
 use super::base::HOME;
 use super::change;
@@ -10,17 +10,17 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a block of the databases.
+/// Bytes of a database block.
 const BLOCK: usize = 2048;
-/// Bytes of the header of a block, and of that of a log file with the room behind it.
+/// Bytes of the header of a block; bytes of a log file's header with its padding.
 const HEADER: usize = 24;
 const LOG_HEADER: usize = 4096;
-/// Bytes of a batch before its records, and of a record before its undo.
+/// Bytes of a batch before its records; bytes of a record before its undo.
 const BATCH: usize = 32;
 const RECORD: usize = 32;
 const LOG_BLOCK: usize = 512;
 
-/// A part of a database that has a checksum of its own.
+/// A part of a database with a checksum of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     ControlFile,
@@ -29,13 +29,12 @@ pub(super) enum Part {
     Batch,
     Record,
     FileHeader,
-    /// A block of this kind.
     Block(u8),
-    /// A row of such a block: its first bytes, where heads and pieces say what they are.
+    /// The first bytes of a row in a block of this kind, which mark heads and pieces.
     Row(u8),
 }
 
-/// Every part, with its name.
+/// All parts, with their names.
 pub(super) const PARTS: [(Part, &str); 13] = [
     (Part::ControlFile, "control.json"),
     (Part::LogControl, "redo.ctl"),
@@ -64,7 +63,7 @@ fn word(bytes: &[u8], at: usize) -> usize {
     half(bytes, at) | half(bytes, at + 2) << 16
 }
 
-/// Changes a part of the database on a disk; `false` when it has no such part.
+/// Changes a part of the database on a disk; `false` if it has no such part.
 pub(super) fn change(disk: &Arc<MemoryDisk>, part: Part, random: &mut Generator) -> anyhow::Result<bool> {
     let on = Disk::Memory(Arc::clone(disk));
     let home = Path::new(HOME);
@@ -86,7 +85,7 @@ pub(super) fn change(disk: &Arc<MemoryDisk>, part: Part, random: &mut Generator)
             let mut bytes = read(&path)?;
             let (seed, copies) = (random.bits() as usize, 1 + random.below(2));
             for copy in (0..copies).map(|copy| copy * LOG_HEADER) {
-                // The same in both, or one of them is as it was.
+                // Either both copies get the same change, or one stays valid.
                 let mut same = Generator::new(seed as u64);
                 (0..=same.below(2)).for_each(|_| change::bytes(&mut same, &mut bytes, copy + 4..copy + 96));
                 let sum = crc(&bytes[copy + 4..copy + 128]);
@@ -118,7 +117,7 @@ pub(super) fn change(disk: &Arc<MemoryDisk>, part: Part, random: &mut Generator)
     Ok(true)
 }
 
-/// Changes one or two values of a control file.
+/// Returns a control file with one or two values changed.
 fn changed_control_file(bytes: &[u8], random: &mut Generator) -> anyhow::Result<Vec<u8>> {
     let text = std::str::from_utf8(bytes)?;
     let (_, document) = text.split_once('\n').context("a checksum and a document")?;
@@ -129,7 +128,7 @@ fn changed_control_file(bytes: &[u8], random: &mut Generator) -> anyhow::Result<
     Ok(format!("{sum:08x}\n{document}").into_bytes())
 }
 
-/// Blocks of the kind that a part is of: file and number.
+/// Returns the blocks of a part's kind: file and number.
 fn blocks(
     paths: &[PathBuf],
     part: Part,
@@ -150,7 +149,7 @@ fn blocks(
     Ok(found)
 }
 
-/// Changes one to three numbers of a block: of its header, of its slots, or anywhere.
+/// Changes one to three numbers of a block: in its header, in its slots, or anywhere.
 fn change_block(block: &mut [u8], part: Part, random: &mut Generator) {
     let entries = half(block, 12);
     let slot_bytes = if block[4] == 7 { 4 } else { 2 };
@@ -174,7 +173,7 @@ fn change_block(block: &mut [u8], part: Part, random: &mut Generator) {
     block[..4].copy_from_slice(&sum);
 }
 
-/// Changes a part of a log file; `false` when it has none.
+/// Changes a part of a log file; `false` if it has none.
 fn change_log(bytes: &mut [u8], part: Part, random: &mut Generator) -> bool {
     if part == Part::LogHeader {
         (0..=random.below(2)).for_each(|_| change::bytes(random, bytes, 4..64));
@@ -198,14 +197,14 @@ fn change_log(bytes: &mut [u8], part: Part, random: &mut Generator) -> bool {
             _ => change::bytes(random, bytes, at + 4..at + BATCH + RECORD),
         }
     }
-    // The length may be another one now.
+    // The change may have replaced the length.
     let length = word(bytes, at + 4).clamp(BATCH, bytes.len() - at);
     let sum = crc(&bytes[at + 4..at + length]);
     bytes[at..at + 4].copy_from_slice(&sum);
     true
 }
 
-/// The batches of a log file: where each is, and its length.
+/// Returns the batches of a log file: offset and length.
 fn batches(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = LOG_HEADER;
@@ -223,7 +222,7 @@ fn batches(bytes: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The records of a batch.
+/// Returns the records of a batch: offset and length.
 fn records(batch: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = BATCH;

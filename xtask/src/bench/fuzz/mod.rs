@@ -1,20 +1,19 @@
-//! Files with right checksums and wrong content: no such file may end in a panic, a hang, or all
-//! memory.
+//! Feeds the program files with valid checksums and invalid content. None may cause a panic, a
+//! hang or unbounded memory.
 //!
-//! What it does: takes a small database, a record, a trace, a calibration or a backup that this
-//! program has made, changes numbers and texts in it, makes the checksums right again, and does
-//! with it what the commands do. Reports of other programs have no checksum: their bytes, lines and
-//! pieces are changed. A file may be refused, in one line of a sane length, or be taken for what it
-//! says.
+//! A trial takes a small database, record, trace, calibration or backup made by this program. It
+//! changes numbers and texts, corrects the checksums, and uses the file as the commands do. The
+//! file may be rejected with one line of bounded length, or accepted. Reports of other programs
+//! have no checksum: their bytes, lines and pieces are changed.
 //!
-//! How: trials are numbered, and each draws from the seed and its number alone, so it can be
-//! repeated by `--first N --trials 1`. They run in a process of their own, which says before and
-//! after each what it does: one that ends, that says nothing for [`PATIENCE`], or that needs more
-//! memory than [`MEMORY_MOST`] has found something, and the next one goes on behind it.
+//! Each trial draws its random numbers from the seed and its own number, so `--first N --trials 1`
+//! repeats it. Trials run in a child process that prints a line before and after each. A child that
+//! ends, prints nothing for [`PATIENCE`] or exceeds [`MEMORY_MOST`] is a finding; a new child
+//! continues after that trial.
 //!
-//! Limits: what is tried is what a change of one to three numbers reaches. Databases lie in memory,
-//! where one thread does all work: a hang between threads is not found. Records and calibrations
-//! differ from run to run; `--documents DIR` keeps them.
+//! Limits: a trial changes one to three numbers. One thread does all work on a database in memory,
+//! so hangs between threads are not found. Records and calibrations differ from run to run;
+//! `--documents DIR` keeps them.
 
 mod base;
 mod change;
@@ -42,38 +41,36 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a trial may take: a usual one takes some milliseconds.
+/// Longest time of a trial; a usual one takes some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Address space of the process that carries trials out.
+/// Address space of the child process.
 const MEMORY_MOST: u64 = 4 << 30;
-/// Bytes of a refusal at most, with the paths in it.
+/// Most bytes of an error, with the paths in it.
 const REFUSAL_MOST: usize = 4096 + COLUMN_MOST;
 
-/// How long, and from which seed.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// How long; it ends with the trial that is under way then.
+    /// Seconds to run; the trial in progress is finished.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Where all that is drawn comes from.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The first trial.
+    /// Number of the first trial.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Trials at most.
+    /// Most trials to make.
     #[arg(long, default_value_t = u64::MAX)]
     trials: u64,
-    /// Where the documents that are changed are kept, and found the next time; otherwise they go
-    /// with the bench.
+    /// Directory that keeps the original documents for the next run; otherwise they are removed.
     #[arg(long, value_name = "DIR")]
     documents: Option<PathBuf>,
-    /// Is the process that carries the trials out.
+    /// Run as the child process.
     #[arg(long, hide = true)]
     child: bool,
 }
 
-/// Tries until the time is up; an error when anything was found.
+/// Runs trials until the time is up. Fails if anything was found.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let own = tempfile::tempdir()?;
     let documents = options.documents.clone().unwrap_or_else(|| own.path().to_path_buf());
@@ -87,7 +84,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let last = options.first.saturating_add(options.trials);
     let mut next = options.first;
     while next < last && plumb_events::now() < end {
-        next = Watched::start(options, &documents, (next, last - next))?.watch(end, &mut tally)?;
+        next = Watched::start(options, &documents, next, last - next)?.watch(end, &mut tally)?;
     }
     print!("{}", tally.shown());
     let found = tally.finds.len();
@@ -99,7 +96,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Outcomes by format, and what was found.
+/// Outcomes by format, and the findings.
 #[derive(Debug, Default)]
 struct Tally {
     counts: BTreeMap<(String, &'static str), u64>,
@@ -132,16 +129,16 @@ impl Tally {
     }
 }
 
-/// The process that carries trials out, and what it says.
+/// The child process and its output.
 struct Watched {
     child: Child,
     lines: Receiver<String>,
-    /// The trial that it is at.
+    /// The trial in progress.
     at: (u64, String),
 }
 
 impl Watched {
-    fn start(options: &Options, documents: &Path, (first, trials): (u64, u64)) -> anyhow::Result<Watched> {
+    fn start(options: &Options, documents: &Path, first: u64, trials: u64) -> anyhow::Result<Watched> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["bench", "fuzz", "--child", "--seed", &options.seed.to_string()])
             .args(["--first", &first.to_string(), "--trials", &trials.to_string(), "--documents"])
@@ -156,7 +153,7 @@ impl Watched {
         Ok(Watched { child, lines, at: (first, "start".to_string()) })
     }
 
-    /// Counts what it says, until it ends or the time is up. Gives the trial to go on with.
+    /// Counts the outcomes until the child ends or the time is up. Returns the next trial.
     fn watch(mut self, end: Nanos, tally: &mut Tally) -> anyhow::Result<u64> {
         loop {
             if plumb_events::now() >= end {
@@ -196,7 +193,7 @@ impl Watched {
     }
 
     fn stop(&mut self) -> anyhow::Result<std::process::ExitStatus> {
-        // One that has ended is only waited for.
+        // A child that has ended only has to be waited for.
         if self.child.try_wait()?.is_none() {
             self.child.kill()?;
         }
@@ -204,26 +201,26 @@ impl Watched {
     }
 }
 
-/// What a panic said and where, whichever thread it was on.
+/// Message and place of each panic, of all threads.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn panics() -> Vec<String> {
     std::mem::take(&mut *PANICS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Carries the trials out, and says so line by line.
+/// Runs the trials in the child, and prints a line before and after each.
 fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
     documents::make(documents)?;
     let bases = [Left::Closed, Left::Open, Left::Mirrored].map(Base::new);
     let bases = bases.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     for base in &bases {
-        // What is refused anyway would hide what a change is refused for.
+        // An error of the unchanged database would hide those of a change.
         let refusals = trial::exercise(&base.copy(), base.left).0;
         anyhow::ensure!(refusals.is_empty(), "a database that was not changed: {refusals:?}");
     }
     setrlimit(Resource::As, Rlimit { current: Some(MEMORY_MOST), maximum: Some(MEMORY_MOST) })?;
     std::panic::set_hook(Box::new(|info| {
-        // The first frame that is the program's own says more than a place in the standard library.
+        // The program's first own frame, because the panic may be in the standard library.
         let frames = Backtrace::force_capture().to_string();
         let own = |line: &&str| line.contains("/crates/") && !line.contains("/xtask/");
         let at = frames.lines().find(own).unwrap_or_default().trim().to_string();
@@ -234,7 +231,7 @@ fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
     let formats = PARTS.len() + KINDS.len();
     for number in options.first..options.first.saturating_add(options.trials) {
         let mut random = Generator::of_part(options.seed, number);
-        // Databases more often: they have more kinds of files.
+        // Databases are chosen more often, because they have more kinds of files.
         let chosen = random.below(formats);
         let format =
             PARTS.iter().map(|(_, name)| *name).chain(KINDS.iter().map(|(_, name)| *name)).nth(chosen);
@@ -254,7 +251,7 @@ fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tries one file. Gives what was refused.
+/// Tries one file. Returns the errors.
 fn attempt(
     bases: &[Base],
     documents: &Path,
@@ -272,9 +269,9 @@ fn attempt(
     Ok(trial::exercise(&disk, base.left).0)
 }
 
-/// Whether what was refused was refused in a line of a sane length.
+/// Checks that each error is one line of bounded length.
 fn judged(refusals: &[String]) -> (&'static str, String) {
-    // As the command line prints it.
+    // The command line prints errors through `visible`.
     match refusals.iter().map(|text| visible(text)).find(|text| text.len() > REFUSAL_MOST) {
         Some(long) => ("too long", long.into_owned()),
         None if refusals.is_empty() => ("taken", String::new()),

@@ -1,4 +1,4 @@
-//! What is done with a database that was changed: all that the commands do, past every error.
+//! Uses a changed database in all ways of the commands, and continues after every error.
 
 use super::base::{Left, number, row};
 use plumb_engine::cache::CacheReader;
@@ -17,10 +17,10 @@ use std::cell::RefCell;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Rows that a statement fetches at once.
+/// Rows that a statement fetches at a time.
 const FETCHED: usize = 64;
 
-/// What went wrong, as it would be printed.
+/// Errors, as the command line would print them.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(pub(super) Vec<String>);
 
@@ -30,7 +30,7 @@ impl Refusals {
     }
 }
 
-/// Opens the database as a command does, reads all of it, changes it, and opens it once more.
+/// Opens the database as a command does, reads all of it, changes it, and opens it again.
 pub(super) fn exercise(disk: &Arc<MemoryDisk>, left: Left) -> Refusals {
     let mut refusals = Refusals::default();
     for opening in 0..2 {
@@ -46,15 +46,15 @@ pub(super) fn exercise(disk: &Arc<MemoryDisk>, left: Left) -> Refusals {
         let session = instance.recorder.session(Role::User);
         let Some(transactions) = refusals.note(Transactions::open(&instance, &session)) else { continue };
         for table in &live {
-            changing(&transactions, &session, (table, opening), &mut refusals);
+            changing(&transactions, &session, table, opening, &mut refusals);
         }
         refusals.note(transactions.checkpoint(&session));
     }
     refusals
 }
 
-/// Checks a table of direct path loads, scans it, reads it in the order of its indexes, and builds
-/// and drops one.
+/// Checks and scans a table loaded by direct path, reads it in the order of its indexes, and
+/// builds and drops an index.
 fn loaded(instance: &Instance, table: &Table, indexes: &[Index], refusals: &mut Refusals) {
     if let Some(found) = refusals.note(check::examine_table(instance, &table.name)) {
         let damage = found.damage.iter().flat_map(|damage| &damage.first);
@@ -96,12 +96,12 @@ fn in_order(instance: &Instance, session: &Session, table: &Table, index: &Index
     }
 }
 
-/// Checks a table that transactions change, reads it, changes it, gives it an index, and drops
-/// that.
+/// Checks a table that transactions change, reads and changes it, and creates and drops an index.
 fn changing(
     transactions: &Transactions<'_>,
     session: &Session,
-    (table, opening): (&str, i64),
+    table: &str,
+    opening: i64,
     refusals: &mut Refusals,
 ) {
     refusals.note(transactions.check(session, table));
@@ -109,7 +109,7 @@ fn changing(
         refusals.0.extend(damage.iter().flat_map(|damage| &damage.first).map(ToString::to_string));
     }
     for key in [1, 3, 7, 9, 100, 250, 10_003, 20_001] {
-        refusals.note(change_one(transactions, session, table, (key, opening)));
+        refusals.note(change_one(transactions, session, table, key, opening));
     }
     let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();
@@ -143,7 +143,8 @@ fn change_one(
     transactions: &Transactions<'_>,
     session: &Session,
     table: &str,
-    (key, opening): (i64, i64),
+    key: i64,
+    opening: i64,
 ) -> Result<(), EngineError> {
     let mut connection = transactions.connect(session);
     let mut transaction = connection.begin();

@@ -1,4 +1,4 @@
-//! The images that a loss of power may leave, made from a log of operations.
+//! Makes the images that a loss of power may leave, from a log of operations.
 //!
 //! - A file has what its last sync covered, and any subset of the sectors written and lengths set
 //!   since.
@@ -6,9 +6,9 @@
 //!   removed since. A rename between two directories belongs to its target.
 //! - A write with O_DSYNC is durable when it returns, and makes nothing else durable.
 //!
-//! So the model is stricter than a journalling file system, where the sync of a new file makes its
-//! name durable too. Assumed is that a sector is written whole or not at all, and that what was
-//! synced stays.
+//! The model is stricter than a journalling file system, where the sync of a new file makes its
+//! name durable, too. It assumes that a sector is written whole or not at all, and that synced data
+//! stay.
 
 use super::tree::{Inode, Node, Tree};
 use plumb_io::sim::power::{SECTOR, Survivors};
@@ -27,7 +27,7 @@ pub(super) enum Change {
         file: Inode,
         bytes: u64,
     },
-    /// Names, each with its directory and its target from now on: all of them or none.
+    /// Names, each with its directory and its new target. They change together or not at all.
     Names {
         directory: Inode,
         changed: Vec<(Inode, OsString, Option<Inode>)>,
@@ -35,7 +35,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The file or directory whose sync makes the change durable.
+    /// Returns the file or directory whose sync makes the change durable.
     fn owner(&self) -> Inode {
         match self {
             Change::Write { file, .. } | Change::Length { file, .. } => *file,
@@ -43,7 +43,7 @@ impl Change {
         }
     }
 
-    /// The sector of the file that a write begins in.
+    /// Returns the file's sector in which a write begins.
     fn first_sector(&self) -> usize {
         match self {
             Change::Write { offset, .. } => (offset / SECTOR as u64) as usize,
@@ -51,8 +51,8 @@ impl Change {
         }
     }
 
-    /// Applies the change, of a write the sectors that are kept. Sectors are numbered from the
-    /// write's first.
+    /// Applies the change. Of a write, only sectors accepted by `keeps` are written; sector
+    /// 0 is the write's first.
     pub(super) fn apply(&self, tree: &mut Tree, keeps: impl Fn(usize) -> bool) {
         match self {
             Change::Write { file, offset, bytes } => {
@@ -86,7 +86,7 @@ impl Change {
 /// An entry of the log.
 #[derive(Debug, Clone)]
 pub(super) enum Entry {
-    /// A file or directory was made; its name is a change of its own.
+    /// A file or directory was made. Its name is a change of its own.
     Node(Inode, Node),
     Change(Change),
     /// A write with O_DSYNC: durable when it returns.
@@ -97,12 +97,12 @@ pub(super) enum Entry {
     Acknowledged(String),
 }
 
-/// Truth of the answers to syncs.
+/// True or false acknowledgements of syncs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Syncs {
     /// Everything written before is durable.
     Hold,
-    /// They are acknowledged, and nothing is durable.
+    /// Syncs are acknowledged, but nothing is durable.
     Lie,
 }
 
@@ -110,7 +110,7 @@ pub(super) enum Syncs {
 #[derive(Debug, Clone)]
 struct Pending {
     change: Change,
-    /// Its write was durable when it returned; it waits for older changes of its file.
+    /// The write was durable when it returned. It waits for older changes of its file.
     is_durable: bool,
 }
 
@@ -124,12 +124,12 @@ pub(super) struct Medium {
 }
 
 impl Medium {
-    /// All of `tree` is durable. A write is torn between pieces of this number of sectors.
+    /// Starts with all of `tree` durable. A write is torn between pieces of `whole` sectors.
     pub(super) fn new(tree: Tree, whole: usize) -> Medium {
         Medium { durable: tree, pending: Vec::new(), whole }
     }
 
-    /// Does what an entry of the log says.
+    /// Applies an entry of the log.
     pub(super) fn advance(&mut self, entry: &Entry, syncs: Syncs) {
         match entry {
             Entry::Node(inode, node) => self.durable.put(*inode, node.clone()),
@@ -157,12 +157,12 @@ impl Medium {
         self.pending.push(Pending { change: change.clone(), is_durable });
     }
 
-    /// Number of changes that are not durable.
+    /// Returns the number of changes that are not durable.
     pub(super) fn unsynced(&self) -> usize {
         self.pending.len()
     }
 
-    /// Returns the file system that a machine finds whose power went now.
+    /// Returns the file system after a loss of power now.
     pub(super) fn image(&self, survivors: Survivors) -> Tree {
         let mut image = self.durable.clone();
         let mut ended = BTreeSet::new();

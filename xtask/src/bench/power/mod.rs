@@ -1,19 +1,18 @@
-//! Losses of power on file systems of the kernel: nothing that was acknowledged may be lost.
+//! Simulates losses of power on file systems of the kernel. No acknowledged commit may be lost.
 //!
 //! A trial makes a database on a file system that logs each operation ([`mounted`]), or on ext4,
 //! xfs or btrfs on a loop device over one ([`place`]). A process with four sessions changes it,
-//! reports each commit, and is killed; another one recovers it and goes on, and is killed. From the
-//! log come images of the file system as a loss of power may leave it ([`medium`]). Each is
-//! mounted, and a process recovers the database, counts the transactions of each session and holds
-//! each index against its table. There must be those that were acknowledged, and at most the one in
-//! flight besides. A quarter of the images lose power again while they are recovered, each at three
-//! points.
+//! reports each commit, and is killed. A second process recovers it, goes on, and is killed. The
+//! log yields images of the file system after a loss of power ([`medium`]). For each image, a
+//! process recovers the database, counts the transactions of each session and compares each index
+//! with its table. It must find all acknowledged transactions, and at most one more per session. A
+//! quarter of the images lose power again during recovery, each at three points.
 //!
-//! The canary: images of the same logs by a device whose syncs lie. The bench fails if all of these
+//! Canary: images of the same logs by a device whose syncs lie. The bench fails if all of these
 //! are sound.
 //!
-//! A seed gives the settings, how far a trial goes, and the points and survivors of its images. The
-//! order of operations is the scheduler's, so a seed repeats the kind of trial, and not each image.
+//! A seed determines the settings, the length of a trial, and the points and survivors of its
+//! images. The scheduler determines the order of operations, so a seed does not repeat each image.
 
 mod medium;
 mod mounted;
@@ -33,39 +32,38 @@ use process::{Judgement, Work, finish, judge, kill_when};
 use std::path::{Path, PathBuf};
 use tree::Tree;
 
-/// Begins the complaint of a machine that cannot run the bench.
+/// Prefix of the error on a machine that cannot run the bench.
 const NEEDS: &str = "power needs root and /dev/fuse";
 const IMAGES: u64 = 25;
-/// One image in this number loses power again while it is recovered.
+/// One image of this number loses power again during recovery.
 const SECOND_LOSS: u64 = 4;
 const SECOND_LOSS_POINTS: usize = 3;
 /// Images of one trial by a device whose syncs lie.
 const CANARIES: u64 = 2;
 
-/// On which file systems, how many, from which seed.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The file systems below the database.
+    /// File systems below the database.
     #[arg(long, value_enum, default_value = "all")]
     on: On,
-    /// Images on each; those of recoveries and the canary come besides.
+    /// Images on each file system, without those of recoveries and the canary.
     #[arg(long, default_value_t = 100)]
     images: u64,
     /// The first seed; each has 25 images.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Begin no image after this number of seconds on a file system.
+    /// Start no image after this number of seconds on a file system.
     #[arg(long)]
     seconds: Option<u64>,
-    /// Parent of the directories that file systems are mounted on; their files are in memory.
+    /// Parent of the mount points; the files are in memory.
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     path: PathBuf,
-    /// Is one of the processes: its work, database, reports and settings.
+    /// Run as a process of a trial: its work, database, reports and settings.
     #[arg(long, hide = true, num_args = 3..)]
     process: Option<Vec<String>>,
 }
 
-/// Runs the trials; an image that is not sound ends them with its seed.
+/// Runs the trials. The first unsound image ends them and prints its seed.
 pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     if let Some(given) = &options.process {
         return process::run(given);
@@ -99,7 +97,7 @@ struct Tally {
     commits: u64,
     images: u64,
     recoveries: u64,
-    /// Sessions with a commit that had not been acknowledged.
+    /// Sessions with an unacknowledged commit.
     unsaid: u64,
     canaries: u64,
     canaries_refused: u64,
@@ -147,14 +145,13 @@ fn trials(options: &Options, on: On, room: &Path, stop: &Stop) -> anyhow::Result
     Ok(())
 }
 
-/// Ways of I/O, by `filesystemio_options` and `io_method`: through the page cache, and past it.
+/// `filesystemio_options` and `io_method` for I/O through the page cache.
 const BUFFERED: [&str; 3] = ["none sync", "asynch threads", "asynch io_uring"];
 const DIRECT: [&str; 3] = ["directio sync", "setall threads", "setall io_uring"];
 
 fn settings(on: On, random: &mut SplitMix) -> Vec<String> {
     let mut one_of = |values: &[&str]| values[random.below(values.len() as u64) as usize].to_string();
-    // btrfs with checksums reads through the page cache whatever the flags say, and the engine
-    // refuses that.
+    // btrfs with checksums ignores O_DIRECT for reads, so the engine rejects direct I/O there.
     let has_direct = on != On::Btrfs;
     let way = match has_direct {
         true => one_of(&[BUFFERED, DIRECT].concat()),
@@ -177,29 +174,28 @@ fn settings(on: On, random: &mut SplitMix) -> Vec<String> {
     .into()
 }
 
-/// A database that was changed, and the log of its file system.
+/// A changed database, and the log of its file system.
 struct Trial<'a> {
     on: On,
     room: &'a Path,
     stop: &'a Stop,
     seed: u64,
     set: Vec<String>,
-    /// The file system when the database was made, and the log from there on.
+    /// The file system when the database was made; the log starts there.
     base: Medium,
     log: Vec<Entry>,
 }
 
-/// A point of a log, and what a loss of power there leaves.
+/// A loss of power at a point of a log.
 #[derive(Debug, Clone, Copy)]
 struct Loss {
     point: usize,
-    /// Syncs lie from this point on.
     lies_from: usize,
     survivors: Option<Survivors>,
 }
 
 impl Trial<'_> {
-    /// Makes a database, and changes it by two processes that are killed.
+    /// Makes a database, and lets two processes change it until they are killed.
     fn run<'a>(on: On, room: &'a Path, stop: &'a Stop, seed: u64) -> anyhow::Result<Trial<'a>> {
         let mut random = SplitMix(seed);
         let set = settings(on, &mut random);
@@ -229,7 +225,7 @@ impl Trial<'_> {
         tally.commits += self.expected(self.log.len()).iter().map(|expected| expected.least).sum::<u64>();
     }
 
-    /// Commits that there may be when the power goes at a point.
+    /// Returns the possible commits after a loss of power at a point.
     fn expected(&self, point: usize) -> Vec<Expected> {
         let mut expected = vec![Expected { least: 0, most: 1 }; SESSIONS];
         for entry in &self.log[..point] {
@@ -240,7 +236,7 @@ impl Trial<'_> {
         expected
     }
 
-    /// Tries one image, and its recovery where it is its turn.
+    /// Tries one image, and for one in [`SECOND_LOSS`] its recovery.
     fn image(&self, number: u64, tally: &mut Tally) -> anyhow::Result<()> {
         let mut random = SplitMix(self.seed << 16 | number);
         let point = random.below(self.log.len() as u64 + 1) as usize;
@@ -270,8 +266,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Tries images by a device whose syncs lie: of the first nothing survives that was written
-    /// since the database was made.
+    /// Tries images of a device whose syncs lie. In the first one, nothing written after
+    /// the database was made survives.
     fn canaries(&self, tally: &mut Tally) -> anyhow::Result<()> {
         let mut random = SplitMix(!self.seed);
         let length = self.log.len();
@@ -292,7 +288,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Recovers an image; returns the log of its recovery too.
+    /// Recovers an image; also returns the log of the recovery.
     fn judge(&self, image: &Tree) -> anyhow::Result<(Judgement, Vec<Entry>)> {
         self.stop.check()?;
         let place = match Place::open(self.on, self.room, image.clone(), Format::Found) {
@@ -309,7 +305,7 @@ impl Trial<'_> {
     }
 }
 
-/// Returns what a loss of power leaves of a file system behind a log.
+/// Returns a file system after a log and a loss of power.
 fn lose_power(base: &Medium, log: &[Entry], loss: Loss, random: &mut SplitMix) -> Tree {
     let mut medium = base.clone();
     for (number, entry) in log[..loss.point].iter().enumerate() {
@@ -320,8 +316,8 @@ fn lose_power(base: &Medium, log: &[Entry], loss: Loss, random: &mut SplitMix) -
     medium.image(loss.survivors.unwrap_or(drawn))
 }
 
-/// Holds a recovered database against what was acknowledged. Returns the number of sessions with
-/// one more commit.
+/// Compares a recovered database with the acknowledged commits. Returns the number of
+/// sessions with one more commit.
 fn hold(judgement: Judgement, expected: &[Expected]) -> Result<u64, String> {
     let found = match judgement {
         Judgement::Found(found) => found,

@@ -4,8 +4,8 @@
 //! order in which operations returned. Each operation is in the log before the kernel has its
 //! answer.
 //!
-//! Writes to the file [`ACKNOWLEDGED`] are entries of their own: a process reports its commits
-//! there, and so they have their place among its operations.
+//! A process reports its commits by writes to the file [`ACKNOWLEDGED`]. These are entries of
+//! their own, so the log has them in order with the process's operations.
 
 use super::medium::{Change, Entry};
 use super::place::unmount;
@@ -24,12 +24,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// File of the root directory that takes acknowledgements.
+/// File in the root directory for acknowledgements.
 pub(super) const ACKNOWLEDGED: &str = "acknowledged";
 
 const NO_CACHE: Duration = Duration::ZERO;
 
-/// Returns a file system that takes acknowledgements.
+/// Returns a file system with an empty file of acknowledgements.
 pub(super) fn empty() -> Tree {
     let mut tree = Tree::new();
     tree.add_file(ACKNOWLEDGED, 0);
@@ -64,7 +64,7 @@ impl Mounted {
         Ok(Mounted { state, session: Some(session), directory: directory.to_path_buf() })
     }
 
-    /// Number of operations so far.
+    /// Returns the number of operations so far.
     pub(super) fn log_length(&self) -> usize {
         locked(&self.state).log.len()
     }

@@ -1,8 +1,8 @@
 //! Places for a database whose operations are logged: a FUSE file system, or a file system on a
 //! loop device over a file of one.
 //!
-//! Of a file system on a device the log has the device's writes and its flushes, which are syncs of
-//! that file. Dropping a place unmounts and detaches it, from the top down.
+//! For a file system on a loop device, the log has the device's writes and flushes; a flush is a
+//! sync of the device's file. Dropping a place unmounts and detaches it, from the top down.
 
 use super::medium::Entry;
 use super::mounted::{ACKNOWLEDGED, Mounted, empty};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// File systems that databases lie on.
+/// File systems for the databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum On {
     Fuse,
@@ -25,7 +25,7 @@ pub(super) enum On {
 }
 
 const DEVICE: &str = "device";
-/// mkfs.xfs makes none below 300 MB. Blocks that nobody writes take no memory.
+/// mkfs.xfs requires 300 MB. Blocks that were never written take no memory.
 const DEVICE_BYTES: u64 = 320 << 20;
 
 impl On {
@@ -43,9 +43,9 @@ impl On {
         }
     }
 
-    /// The program that makes it, its options, and the package that has it.
+    /// Returns the program that makes the file system, its options, and its package.
     fn maker(self) -> Option<(&'static str, Vec<&'static str>, &'static str)> {
-        // The kernel would write what is lazy while the database works.
+        // Otherwise the kernel writes the tables while the database works.
         let eager = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
         match self {
             On::Ext4 => Some(("mkfs.ext4", vec!["-q", "-F", "-J", "size=4", "-E", eager], "e2fsprogs")),
@@ -55,7 +55,7 @@ impl On {
         }
     }
 
-    /// Says how to install what is missing for it.
+    /// Returns how to install the missing program, if one is missing.
     pub(super) fn missing(self) -> Option<String> {
         let (program, _, package) = self.maker()?;
         let lacks = |program: &str| {
@@ -68,13 +68,13 @@ impl On {
         lacks("losetup").then(|| format!("{name}: skipped: no losetup; install it (apt-get install mount)"))
     }
 
-    /// Returns the number of sectors that survive together. A disk has blocks of 4096 bytes; ext4
-    /// cannot mount where half of its superblock is old.
+    /// Returns the number of sectors that survive together. On a device it is 4096 bytes, because
+    /// ext4 cannot mount if half of its superblock is old.
     pub(super) fn sectors_whole(self) -> usize {
         if self.maker().is_some() { 8 } else { 1 }
     }
 
-    /// Returns a file system for [`Place::open`] with nothing of a database.
+    /// Returns a file system for [`Place::open`] without a database.
     pub(super) fn blank(self) -> Tree {
         let mut tree = empty();
         if self.maker().is_some() {
@@ -106,7 +106,7 @@ struct Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         let detach = || call("losetup", &["--detach", &self.device]).map(drop);
-        // The kernel detaches a device when its last opener has closed it.
+        // The kernel detaches a device only after its last user has closed it.
         let name = self.device.rsplit('/').next().unwrap_or_default();
         let is_attached = || Path::new("/sys/block").join(name).join("loop").exists();
         let detached = detach().and_then(|()| {
@@ -127,7 +127,7 @@ pub(super) struct Place {
     directory: PathBuf,
 }
 
-/// Whether a place has a file system on its device already.
+/// State of a place's device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Make,
@@ -155,17 +155,17 @@ impl Place {
         Ok(place)
     }
 
-    /// The directory of the database in the mounted file system.
+    /// Returns the directory of the database in the mounted file system.
     pub(super) fn home(&self) -> PathBuf {
         self.upper.as_ref().map_or(&self.directory, |upper| &upper.mount).join("db")
     }
 
-    /// The file that takes the reports of a process.
+    /// Returns the file for the reports of a process.
     pub(super) fn acknowledged(&self) -> PathBuf {
         self.directory.join(ACKNOWLEDGED)
     }
 
-    /// Number of operations so far.
+    /// Returns the number of operations so far.
     pub(super) fn log_length(&self) -> usize {
         self.lower.log_length()
     }
@@ -179,12 +179,13 @@ impl Place {
     }
 }
 
-/// Unmounts a file system. It is busy for a moment after a process with a ring has ended.
+/// Unmounts a file system, with retries: it stays busy briefly after a process
+/// with a ring has ended.
 pub(super) fn unmount(directory: &Path) -> anyhow::Result<()> {
     again(|| call("umount", &[directory.as_os_str()]).map(drop))
 }
 
-/// Tries something for five seconds.
+/// Retries `attempt` for five seconds.
 fn again(mut attempt: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     for _ in 0..100 {
         if attempt().is_ok() {
@@ -195,7 +196,7 @@ fn again(mut attempt: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> 
     attempt()
 }
 
-/// Makes the directories that places in `room` are mounted on.
+/// Makes the mount points of places in `room`.
 pub(super) fn prepare(room: &Path) -> std::io::Result<()> {
     ["lower", "upper"].into_iter().try_for_each(|name| std::fs::create_dir(room.join(name)))
 }

@@ -1,6 +1,5 @@
-//! Processes that make, change and recover the database of a trial, so that the process with the
-//! FUSE server never waits for its own file system, and a database that panics or hangs is a
-//! finding.
+//! Processes that make, change and recover the database of a trial. They are separate, so that the
+//! FUSE server never waits for its own file system, and a panic or hang of a database is a finding.
 
 use crate::bench::stop::Stop;
 use anyhow::Context;
@@ -14,12 +13,12 @@ use std::time::Duration;
 
 /// Longest life of a process; the slowest takes a second.
 const LIFE_MOST: Duration = Duration::from_secs(120);
-/// Exit status of a judge that found rows of no number of transactions.
+/// Exit status of a judge that found rows which no number of transactions explains.
 const WRONG: i32 = 3;
 
-/// Is such a process: its work, the database, the file that takes reports, and settings.
+/// Runs as such a process. `given` has its work, the database, the file for reports, and settings.
 pub(super) fn run(given: &[String]) -> anyhow::Result<()> {
-    // The parent may end without its destructors.
+    // Otherwise this process outlives a parent that was killed.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let [work, home, acknowledged, set @ ..] = given else { anyhow::bail!("a process has no work") };
     let pairs = set.iter().map(|set| set.split_once('=').context("a setting is name=value"));
@@ -50,12 +49,12 @@ pub(super) fn run(given: &[String]) -> anyhow::Result<()> {
 fn create(home: &Path, settings: Settings) -> anyhow::Result<()> {
     std::fs::create_dir(home)?;
     kill::create(home, settings)?;
-    // The engine syncs the directory of a database that it makes; this one was there.
+    // The engine syncs a directory only if it makes it, and this one existed.
     std::fs::File::open(home.parent().context("a home in a directory")?)?.sync_all()?;
     Ok(())
 }
 
-/// What there is to do with a database.
+/// Work of a process on a database.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work<'a> {
     pub name: &'a str,
@@ -64,13 +63,13 @@ pub(super) struct Work<'a> {
     pub set: &'a [String],
 }
 
-/// A process with work; dropping it ends it.
+/// A process with work; dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended.
+        // An error means that it has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -89,8 +88,8 @@ impl Process {
         Ok(Process(command.spawn().context("starting a process of the harness")?))
     }
 
-    /// Waits until the process has ended, or `enough` is true; `None` is the latter, or a process
-    /// that hangs.
+    /// Waits until the process has ended, `enough` is true, or [`LIFE_MOST`] has passed.
+    /// The latter two return `None`.
     pub(super) fn wait(
         &mut self,
         stop: &Stop,
@@ -110,7 +109,7 @@ impl Process {
         }
     }
 
-    /// Returns what an ended process printed, and its complaint.
+    /// Returns stdout and stderr of an ended process.
     fn printed(&mut self) -> anyhow::Result<(String, String)> {
         let (mut out, mut complaint) = (String::new(), String::new());
         self.0.stdout.take().context("piped")?.read_to_string(&mut out)?;
@@ -119,14 +118,14 @@ impl Process {
     }
 }
 
-/// What a recovered database has.
+/// State of a recovered database.
 #[derive(Debug)]
 pub(super) enum Judgement {
-    /// So many transactions of each session, and nothing else.
+    /// Number of transactions of each session; nothing else was found.
     Found(Vec<u64>),
-    /// It could not be opened or read, with a reason.
+    /// The database could not be opened or read, with a reason.
     Refused(String),
-    /// Rows that are those of no number of transactions, or a process that hung or was ended.
+    /// Rows that no number of transactions explains, or a process that hung or was killed.
     Wrong(String),
 }
 
@@ -147,7 +146,7 @@ pub(super) fn judge(work: &Work<'_>, stop: &Stop) -> anyhow::Result<Judgement> {
     }
 }
 
-/// Does work that ends on its own.
+/// Runs work that ends on its own.
 pub(super) fn finish(work: &Work<'_>, stop: &Stop) -> anyhow::Result<()> {
     let mut process = Process::start(work)?;
     let status = process.wait(stop, || false)?.with_context(|| format!("{} hangs", work.name))?;
@@ -156,7 +155,7 @@ pub(super) fn finish(work: &Work<'_>, stop: &Stop) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Does work until `enough` is true, and kills it.
+/// Runs work until `enough` is true, and kills it.
 pub(super) fn kill_when(work: &Work<'_>, stop: &Stop, enough: impl Fn() -> bool) -> anyhow::Result<()> {
     let mut process = Process::start(work)?;
     if let Some(status) = process.wait(stop, &enough)? {

@@ -1,7 +1,6 @@
 //! The files and directories of a file system in memory.
 //!
-//! A clone shares the bytes that neither side changes, so an image of a file system costs what
-//! differs from it.
+//! A clone shares unchanged bytes, so an image of a file system takes memory only for differences.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +11,7 @@ pub(super) type Inode = u64;
 
 pub(super) const ROOT: Inode = 1;
 
-/// Bytes that are shared or copied together.
+/// Unit of sharing and copying.
 const CHUNK: u64 = 64 << 10;
 
 /// The bytes of a file. Chunks that were never written are zeros.
@@ -42,7 +41,7 @@ impl Content {
 
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
         for (chunk, at, part) in pieces(offset, bytes.len()) {
-            // mkfs writes zeros for whole journals.
+            // Zeros are not stored, because mkfs writes whole journals of them.
             if !self.chunks.contains_key(&chunk) && bytes[part.clone()].iter().all(|byte| *byte == 0) {
                 continue;
             }
@@ -63,7 +62,7 @@ impl Content {
     }
 }
 
-/// The chunks of a range of a file: number, offset in the chunk, part of the range.
+/// Returns the chunks of a range of a file: number, offset in the chunk, part of the range.
 fn pieces(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -111,7 +110,7 @@ impl Tree {
         inode
     }
 
-    /// Adds a node that another file system has under this number.
+    /// Adds a node under the number that another file system gave it.
     pub(super) fn put(&mut self, inode: Inode, node: Node) {
         self.0.insert(inode, node);
     }
@@ -154,7 +153,7 @@ impl Tree {
         };
     }
 
-    /// Number of names of a file.
+    /// Returns the number of names of a file.
     pub(super) fn links(&self, inode: Inode) -> u32 {
         let named = |node: &Node| match &node.kind {
             Kind::Directory(names) => names.values().filter(|it| **it == inode).count() as u32,

@@ -1,4 +1,4 @@
-//! The figures of the inference as pictures: what is said falsely, what is found, what stopping early spends.
+//! Draws the measured error rates, power and savings as SVG pictures.
 
 use super::simulation::synthetic::Noise;
 use super::simulation::{Curve, ERROR_MAX, ErrorRates, Row, Saving, Share};
@@ -6,10 +6,10 @@ use plumb_report::picture::{of_plot, of_table};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke};
 use plumb_report::table::{self, Cell, Column, Table, Tone};
 
-/// Where the axis of errors ends.
+/// Upper end of the axis of errors.
 const ERROR_SHOWN: f64 = 0.08;
 
-/// File names and their contents.
+/// Returns the names and contents of the files.
 pub(super) fn all(measured: &ErrorRates) -> [(&'static str, String); 3] {
     [
         ("proof-errors.svg", errors(measured)),
@@ -22,7 +22,7 @@ fn percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
-/// Of each noise, the study that says most falsely.
+/// Draws, for each noise, the study with the highest rate of false statements.
 fn errors(measured: &ErrorRates) -> String {
     let at = |share: f64| share / ERROR_SHOWN;
     let ticks = [0.0, 0.02, 0.04, 0.06, 0.08].map(|tick| (at(tick), percent(tick))).to_vec();

@@ -1,28 +1,26 @@
-//! Whole studies whose truth is known, judged by `plumb_proof`.
+//! Simulates studies whose truth is known, and judges them by `plumb_proof`.
 //!
 //! ```text
-//! false statements   is a difference, an equality, a side or an advice said that is not so?
-//! situations         mishaps of studies: how often do they fool the former rules, and these?
-//! coverage           how often does the interval hold the effect, and how wide is it?
-//! power              how many blocks until 95% of the studies find a slowdown?
-//! saving             how many of those blocks does stopping early spend?
+//! false statements   rate of false differences, equalities, sides and advice
+//! situations         rate at which mishaps of studies mislead the former and the present rules
+//! coverage           share of intervals that contain the effect, and their width
+//! power              blocks until 95% of the studies find a slowdown
+//! saving             share of those blocks that a study with early stopping uses
 //! ```
 //!
-//! Studies are made as the laboratory makes them and judged as it judges them: `design`,
-//! `synthetic`, `family`, `best`, `change_point`, `order`, `verdict`. What was done before stands
-//! beside it: signed ranks of one run against one, Holm over the differences, Holm once more over
-//! the equalities.
+//! Studies are made and judged by the code of the laboratory: `design`, `synthetic`, `family`,
+//! `best`, `change_point`, `order`, `verdict`. The former rules are the comparison: signed ranks
+//! of single runs, Holm over the differences, Holm again over the equalities.
 //!
 //! Every cell has its own part of the seed. A share of N studies has a standard error of sqrt(p
-//! (1-p) / N), and its upper end is that of Clopper and Pearson (1934), 97.5% one-sided.
+//! (1-p) / N). Its upper end is that of Clopper and Pearson (1934), 97.5% one-sided.
 //!
-//! The saving that is possible: no sequential test of a two-sided 5% with 95% power spends less
-//! than 51% of the fixed blocks at the very effect it is sized for, if the noise is normal (Wald,
-//! Wolfowitz 1948, with the formula of Wald 1945).
+//! Bound of the saving: with normal noise, no sequential two-sided 5% test with 95% power uses less
+//! than 51% of the fixed blocks at the effect that it is sized for (Wald, Wolfowitz 1948, with the
+//! formula of Wald 1945).
 //!
-//! Limits: whether `synthetic` resembles a real machine is not asked here. Tests of order and of
-//! change are made where something would be said falsely, and in the cells that count UNSTABLE;
-//! elsewhere they decide nothing.
+//! Limits: `synthetic` may differ from a real machine. Tests of order and change are made only for
+//! false statements and in the cells that count UNSTABLE, because they decide nothing elsewhere.
 
 mod power;
 mod show;
@@ -43,12 +41,12 @@ use study::Judged;
 use synthetic::Noise;
 
 const ALPHA: f64 = 0.05;
-/// s_d: deviation of the log-ratio of two runs.
+/// Standard deviation of the log-ratio of two runs (s_d).
 const PAIR_DEVIATION: f64 = 0.03;
-/// A rate of false statements is at most this, upper end included.
+/// Bound for the upper end of each rate of false statements.
 pub const ERROR_MAX: f64 = 0.055;
 
-/// Studies to make, and their seed.
+/// Number of studies and their seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scale {
     pub studies: usize,
@@ -70,17 +68,17 @@ impl Share {
         proportion::interval(self.hits, self.studies, 0.05)
     }
 
-    /// The upper end of that.
+    /// Returns the upper end of the share's interval.
     pub fn upper(self) -> f64 {
         self.interval().high
     }
 }
 
-/// A row of rates by noise.
+/// Rates of one kind of study, by noise.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     pub name: String,
-    /// A share a noise, in the order of `Noise::ALL`.
+    /// One share per noise, in the order of `Noise::ALL`.
     pub shares: Vec<Share>,
 }
 
@@ -94,19 +92,15 @@ pub(crate) struct ErrorRates {
     pub situations: Vec<Situation>,
     /// Coverage of 95% intervals of fixed studies.
     pub coverage: Vec<Coverage>,
-    /// Coverage and width of those of studies that stopped.
+    /// Coverage and width of the intervals of studies that stopped.
     pub stopped: Vec<Stopped>,
     /// Shares of studies that find an effect, by their blocks.
     pub curves: Vec<Curve>,
     pub power: Vec<Power>,
-    /// Blocks spent by stopping early.
+    /// Blocks used by studies with early stopping.
     pub savings: Vec<Saving>,
 }
 
-/// Runs all cells.
-///
-/// # Errors
-/// When a study cannot be made, which would be a bug.
 pub fn run(scale: Scale) -> Result<ErrorRates, ProofError> {
     Ok(ErrorRates {
         scale,
@@ -121,16 +115,13 @@ pub fn run(scale: Scale) -> Result<ErrorRates, ProofError> {
     })
 }
 
-/// The stream of a study of a cell.
+/// Returns the random numbers of one study of a cell.
 fn stream(scale: Scale, cell: usize, study: usize) -> Generator {
     Generator::of_part(scale.seed, (cell as u64) << 32 | study as u64)
 }
 
-/// Returns the outcome of each study of a cell, in their order. All processors share them: each has
-/// a stream of its own, so that it does not matter which one makes it.
-///
-/// # Errors
-/// The first study's that cannot be made.
+/// Returns the outcome of each study of a cell, in order. All processors make studies: each study
+/// has its own random numbers, so the result does not depend on which processor makes it.
 pub fn each<T: Send, E: Send>(
     scale: Scale,
     cell: usize,
@@ -154,7 +145,7 @@ pub fn each<T: Send, E: Send>(
     Ok(all)
 }
 
-/// Counts studies for which something holds.
+/// Returns the share of studies for which a predicate is true.
 fn count(
     scale: Scale,
     cell: usize,
@@ -190,7 +181,7 @@ fn false_statements(scale: Scale) -> Result<Vec<Row>, ProofError> {
 }
 
 fn unstable(scale: Scale) -> Result<Vec<Row>, ProofError> {
-    // A fortieth of the studies: each has thousands of shuffles.
+    // A fortieth of the studies, because each makes thousands of shuffles.
     let scale = Scale { studies: scale.studies / 40, ..scale };
     let mut rows = Vec::new();
     for (row, (blocks, percent)) in [(9, 0.0), (20, 0.0), (9, 5.0), (20, 5.0)].into_iter().enumerate() {
@@ -207,7 +198,7 @@ fn unstable(scale: Scale) -> Result<Vec<Row>, ProofError> {
     Ok(rows)
 }
 
-/// A goal and what was found.
+/// A goal and the measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Goal {
     pub text: String,
@@ -228,7 +219,7 @@ impl Reached {
 }
 
 impl ErrorRates {
-    /// The goals and whether they were reached.
+    /// Returns the goals, each with its outcome.
     pub fn goals(&self) -> Vec<Goal> {
         let mut goals = Vec::new();
         for row in self.false_statements.iter().filter(|row| !row.name.starts_with("before")) {
@@ -271,7 +262,7 @@ mod tests {
         let scale = Scale { studies: 20, seed: 1 };
         let found = run(scale).unwrap();
         for row in found.false_statements.iter().filter(|row| !row.name.starts_with("before")) {
-            // 5% of 20 is 1; 6 and more by chance in one of 3,000 cells.
+            // 5% of 20 is 1; chance gives 6 or more in one of 3,000 cells.
             assert!(row.shares.iter().all(|share| share.hits <= 5), "{row:?}");
         }
         let text = found.to_string();

@@ -1,9 +1,10 @@
-//! What is known to fool comparisons, as whole studies of one treatment: records, analysis, report.
+//! Simulates situations that are known to mislead comparisons, as whole studies of one treatment:
+//! records, analysis, report.
 //!
-//! Every situation has a law of its runs' logarithms, a claim, and what is true of it: typically
-//! (the pseudo-median of log t - log a) and on average. A study says something false when a
-//! verdict, an equality, a margin, a MIXED, or what it means for the claim is not so. Noise is 3% a
-//! run unless a row says otherwise.
+//! A situation has a law of its runs' logarithms, a claim, and the true effect: typical (the
+//! pseudo-median of log t - log a) and average. A study is false if a verdict, an equality, a
+//! margin, a MIXED, or the outcome of the claim is wrong. Noise is 3% a run unless a row says
+//! otherwise.
 
 use super::simulation::{ERROR_MAX, Scale, Share, each};
 use super::whole::{environment, held, record};
@@ -18,41 +19,41 @@ use plumb_study::definition;
 use plumb_study::plan::{Plan, PlanOptions, Until};
 use std::fmt::Write as _;
 
-/// Deviation of a run's logarithm.
+/// Standard deviation of a run's logarithm.
 const NOISE: f64 = 0.03;
-/// A stall, as a logarithm, and its share of the runs.
+/// Length of a stall, as a logarithm: ln 3. Below it, the share of runs with a stall.
 const STALL: f64 = 1.098_612_288_668_109_8;
 const STALLED: f64 = 0.1;
-/// Deviation of the exponential tail of a skewed treatment, and the typical effect that it has: the
-/// pseudo-median of 0.1 times an exponential variable and the difference of two normal ones of 3%,
-/// by eight million pairs.
+/// Deviation of the exponential tail of a skewed treatment. Below it, its typical effect: the
+/// pseudo-median of 0.1 times an exponential variable plus the difference of two normal ones of
+/// 3%, from eight million pairs.
 const TAIL: f64 = 0.1;
 const TAIL_TYPICALLY: f64 = 0.085_62;
 
-/// The logarithms of a study's runs, block by block and slot by slot: reference, treatment,
-/// reference. `orders` are its slots as they ran.
+/// Returns the logarithms of a study's runs by block and slot: reference, treatment, reference.
+/// The second argument has each block's slots in their order of execution.
 type Law = fn(&Situation, &[Vec<usize>], &mut Generator) -> Vec<[f64; 3]>;
 
-/// What happens, and what is true.
+/// A situation and its truth.
 #[derive(Clone, Copy)]
 pub(super) struct Situation {
     name: &'static str,
     blocks: usize,
     expects: &'static str,
     law: Law,
-    /// A size that the law asks for.
+    /// A parameter of the law.
     size: f64,
-    /// Typically, and on average: logarithms.
+    /// Typical and average effect, as logarithms.
     truth: [f64; 2],
 }
 
 const SLOWER_5: f64 = 0.048_790_164_169_432;
 const SLOWER_10: f64 = 0.095_310_179_804_324_9;
 const NO_EFFECT: [f64; 2] = [0.0; 2];
-/// The average of a treatment of which a tenth takes three times as long.
+/// Average effect if a tenth of the runs takes three times as long, as a logarithm: ln 1.2.
 const A_TENTH_STALLS: f64 = 0.182_321_556_793_954_6;
 
-/// All of them. The treatment's effect is the typical truth, but where the law makes it.
+/// Returns all situations. The treatment's effect is the typical truth unless the law makes it.
 fn situations() -> Vec<Situation> {
     let row =
         |name, blocks, expects, law: Law, size, truth| Situation { name, blocks, expects, law, size, truth };
@@ -131,7 +132,8 @@ fn skewed(_: &Situation, orders: &[Vec<usize>], generator: &mut Generator) -> Ve
     orders.iter().map(block).collect()
 }
 
-/// The treatment's effect is that of the block before and some of its own: sd 3%, runs 2%.
+/// Law of an effect that wanders: each block's depends on the block before.
+/// Deviation 3%, of runs 2%.
 fn wandering(of: &Situation, orders: &[Vec<usize>], generator: &mut Generator) -> Vec<[f64; 3]> {
     let mut effect = generator.normal();
     let block = |_| {
@@ -164,10 +166,10 @@ fn rounded(of: &Situation, orders: &[Vec<usize>], generator: &mut Generator) -> 
     orders.iter().map(block).collect()
 }
 
-/// True for a study that is counted.
+/// True if a study is counted.
 type Counts = fn(&Analysis, &Situation) -> bool;
 
-/// The counts of studies, by name.
+/// Counted properties of a study, by name.
 const COUNTED: [(&str, Counts); 4] = [
     ("anything false", says_falsely),
     ("PROVED", |analysis, _| is_proved(analysis)),
@@ -187,7 +189,7 @@ fn misses(analysis: &Analysis, of: &Situation) -> bool {
     analysis.claims[0].effect.is_some_and(|effect| outside(effect.low, effect.high))
 }
 
-/// Whether a verdict, or what it means for the claim, is not so.
+/// True if a verdict, or the outcome of the claim, is false.
 fn says_falsely(analysis: &Analysis, of: &Situation) -> bool {
     let [typically, on_average] = of.truth;
     let claim = &analysis.claims[0];
@@ -214,7 +216,7 @@ fn says_falsely(analysis: &Analysis, of: &Situation) -> bool {
     verdict || refuted
 }
 
-/// Makes the studies of all situations.
+/// Makes the studies of all situations, and returns a table of rates.
 pub(super) fn run(studies: usize, seed: u64) -> anyhow::Result<String> {
     let mut text = format!(
         "\n{:<52}{:>7}  {:<18}",
@@ -241,7 +243,7 @@ pub(super) fn run(studies: usize, seed: u64) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// One study, its figures in seconds as they are written to records.
+/// Returns one study, with figures rounded as in records.
 fn made(of: &Situation, seed: u64) -> anyhow::Result<Analysis> {
     let text = format!(
         "name = 'made-up'\ntitle = 't'\nquestion = 'q'\nworkload = 'large-sort'\nrows = '1M'\nblocks = {}\n\
@@ -299,7 +301,7 @@ mod tests {
             let analysis = made(&stalls, *seed).expect("a study");
             matches!(analysis.claims[0].verdict, Verdict::Equal { .. })
         });
-        // A fifth of them has no stall at all; by the typical run alone most were equal.
+        // A fifth of the studies has no stall; judged by the typical run, most would be equal.
         assert!(equal.count() <= 12);
     }
 }

@@ -1,13 +1,15 @@
-//! Whole studies, from the records of their runs to what the laboratory says of them: made-up figures, real everything else.
+//! Simulates whole studies, from the records of their runs to the findings of the analysis. Only
+//! the figures are synthetic.
 //!
-//! The rest of this bench judges figures by the same calls as the laboratory does, and much faster. This one makes the contents of a
-//! bundle and has [`analyse`] say what it says to a user: contrasts of a factorial, receipts, equalities, bounds, advice, phases, and
-//! findings. So it finds what lies between the inference and the report.
+//! The rest of this bench calls the inference directly, which is much faster. This part makes the
+//! contents of a bundle and calls [`analyse`]: contrasts of a factorial, receipts, equalities,
+//! bounds, advice, phases and findings. So it finds faults between the inference and the report.
 //!
 //! ```text
-//! at the edge     two factors, a without effect, b 5% slower; six claims and an advice, all just not true. No claim of these is settled by any
-//!                 number of blocks, and advice lives on what settled claims leave: it is hardly ever given
-//! in a phase      a treatment 5% slower, in the phase that its claim names, or in another: set-up that was timed
+//! at the edge     two factors: a without effect, b 5% slower; six claims and an advice, each just
+//!                 not true, so that no number of blocks settles a claim. Advice needs settled
+//!                 claims, so it is rare
+//! in a phase      a treatment 5% slower, in the phase of its claim, or in a timed set-up
 //! ```
 
 use super::simulation::synthetic::{Noise, Study};
@@ -23,16 +25,17 @@ use plumb_study::definition;
 use plumb_study::plan::{Plan, PlanOptions, Until};
 use std::fmt::Write as _;
 
-/// s_d: deviation of the log-ratio of two runs.
+/// Standard deviation of the log-ratio of two runs (s_d).
 const PAIR_DEVIATION: f64 = 0.03;
-/// The slowdown, per cent, which is also the margin and the bound of the claims.
+/// Slowdown, per cent: also the margin and the bound of the claims.
 const SLOWER: f64 = 5.0;
-/// Share of a run that its merge takes; the rest is the load.
+/// Share of the merge in a run; the rest is the load.
 const MERGE: f64 = 0.5;
 const BLOCKS: [usize; 2] = [9, 20];
 const NOISES: [Noise; 4] = [Noise::Lognormal, Noise::HeavyTails, Noise::Unequal, Noise::ByBlock];
 
-/// Factor a (`sort_direct_writes`) does nothing, factor b (`sort_area_size`) is 5% slower at 2M, where the reference is.
+/// Factor a (`sort_direct_writes`) has no effect. Factor b (`sort_area_size`) is 5% slower at
+/// 2M, which the reference has.
 const AT_THE_EDGE: &str = r#"name = "edge"
 title = "Claims that are just not true"
 question = "Is anything said that is not so?"
@@ -51,7 +54,7 @@ setting = "sort_area_size"
 levels = ["2M", "1M"]
 "#;
 
-/// Its claims: name, change, and what else they say.
+/// Claims of that study: name, change, and further lines.
 const CLAIMS: [(&str, &str, &str); 6] = [
     ("a-at-1M", A, "at = { b = '1M' }\nexpect = 'differs'"),
     ("a-at-2M", A, "at = { b = '2M' }\nexpect = 'differs'"),
@@ -63,7 +66,7 @@ const CLAIMS: [(&str, &str, &str); 6] = [
 const A: &str = "factor = 'a'\nfrom = 'FALSE'\nto = 'TRUE'";
 const B: &str = "factor = 'b'\nfrom = '1M'\nto = '2M'";
 
-/// Those of which a difference would be false; of the others holding or failing would.
+/// Claims without an effect, where a difference is false. Of the others, a HOLDS or FAILS is false.
 const WITHOUT_EFFECT: [&str; 3] = ["a-at-1M", "a-at-2M", "a-with-b"];
 
 const IN_A_PHASE: &str = r#"name = "phase"
@@ -79,7 +82,7 @@ setting = "sort_area_size"
 levels = ["1M", "2M"]
 "#;
 
-/// Makes the studies and says what came of them.
+/// Makes the studies, and returns a table of rates.
 pub(super) fn run(studies: usize, seed: u64) -> anyhow::Result<String> {
     let mut text =
         format!("\n{:<52}{:<22}", format!("Whole studies, % of {studies} (records to report)"), "counted");
@@ -105,10 +108,10 @@ pub(super) fn run(studies: usize, seed: u64) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// True for a study that is counted.
+/// True if a study is counted.
 type Counts = fn(&Analysis) -> bool;
 
-/// A row for each thing that is counted, a column a noise.
+/// Returns a row per counted property, with a column per noise.
 fn row(
     text: &mut String,
     (studies, seed): (usize, u64),
@@ -134,7 +137,8 @@ fn row(
     Ok(())
 }
 
-/// Whether anything is said that is not so: it holds or is refuted that the effect lies within, or beyond, what it is exactly.
+/// True if a statement is false: the effect lies exactly on each bound, so no claim about a bound
+/// may hold or be refuted.
 fn says_falsely(analysis: &Analysis) -> bool {
     let is_false = analysis.claims.iter().any(|claim| {
         let says = claim.verdict.label();
@@ -143,7 +147,7 @@ fn says_falsely(analysis: &Analysis) -> bool {
             _ => says == "PROVED EQUAL" || says == "PROVED faster" || claim.outcome != ClaimOutcome::Open,
         }
     });
-    // The best are the arms with b at 1M.
+    // The best arms have b at 1M.
     let is_best = |arm: &usize| analysis.arms[*arm].name.contains("b=1M");
     is_false || analysis.recommendation.as_ref().is_some_and(|advice| !advice.candidates.iter().any(is_best))
 }
@@ -183,7 +187,7 @@ fn in_a_phase(slower: Phase, noise: Noise, seed: u64) -> anyhow::Result<Analysis
     })
 }
 
-/// A study with these log-ratios of the load and of the merge by arm.
+/// Returns a study with these log-ratios of load and merge by arm.
 fn made(
     (head, claims): (&str, &[(&str, &str, &str)]),
     blocks: usize,
@@ -197,7 +201,7 @@ fn made(
     let study = definition::parse("made-up", &text, &[&Engine])?;
     let plan = Plan::new(study, PlanOptions { blocks: Some(blocks), rows: None }, Until::Blocks, seed)?;
     let sigma = PAIR_DEVIATION / std::f64::consts::SQRT_2;
-    // Block 0 warms up.
+    // Block 0 is the warm-up.
     let schedule = Study { schedule: plan.schedule, blocks: blocks + 1, effects: &[], noise, sigma };
     let (seen, _) = schedule.run(&mut Generator::of_part(seed, 1))?;
     let mut environment = environment();
@@ -228,7 +232,7 @@ fn made(
     Ok(analyse(&Contents { plan, environment, runs, end }))
 }
 
-/// A run of which half is CPU, with both its phases.
+/// Returns a run with two phases; half of its time is CPU.
 pub(super) fn record((load, merge): (f64, f64), receipts: Vec<Receipt>) -> Record {
     let nanos = |seconds: f64| (seconds * 1e9) as u64;
     let (loaded, elapsed_ns) = (nanos(load), nanos(load + merge));

@@ -1,15 +1,20 @@
 //! What keeps torn blocks from doing harm: whole blocks in the log, or each block written twice.
 //!
-//! With images the first change of a block after a checkpoint logs it whole: its bytes come on top of a log write that is made durable anyway. With a double write a database
-//! writer writes each batch to an area of its own first, and makes that durable before it writes the blocks in place: the same bytes once more for each *write* of a block, and a sync a batch.
+//! With images the first change of a block after a checkpoint logs it whole: its bytes come on top
+//! of a log write that is made durable anyway. With a double write a database writer writes each
+//! batch to an area of its own first, and makes that durable before it writes the blocks in place:
+//! the same bytes once more for each *write* of a block, and a sync a batch.
 //!
-//! Measured are both prices on the device, in turn: a durable write of a megabyte (128 blocks of 8K, what a database writer hands over at once), and what it takes more than a
-//! durable write of one log block. And how often each would be paid, in updates of random rows through the engine: images that it logged, and blocks that its database writers wrote.
+//! Measured are both prices on the device, in turn: a durable write of a megabyte (128 blocks of
+//! 8K, what a database writer hands over at once), and what it takes more than a durable write of
+//! one log block. And how often each would be paid, in updates of random rows through the engine:
+//! images that it logged, and blocks that its database writers wrote.
 //!
-//! Limits: a double write waits in the database writer, an image in the commit. Sessions feel the first only where they wait for free buffers.
+//! Limits: a double write waits in the database writer, an image in the commit. Sessions feel the
+//! first only where they wait for free buffers.
 
 use super::{Bare, create_table, database, load, one_row_a_block};
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use anyhow::Result;
 use plumb_engine::Instance;
 use plumb_engine::redo::SyncMethod;
@@ -23,7 +28,7 @@ const BLOCK: f64 = 8192.0;
 /// Bytes of a batch of a database writer, and blocks in it.
 const BATCH: usize = 1 << 20;
 const BATCH_BLOCKS: f64 = BATCH as f64 / BLOCK;
-/// How long updates are made with each cache.
+/// Time of updates with each cache.
 const UPDATES: Nanos = Nanos(6_000_000_000);
 const ROWS: usize = 10;
 
@@ -43,7 +48,8 @@ pub(super) fn torn(home: &Path, rows: u64, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Microseconds of the device for an image in the log, and for a block that is written to an area of its own first.
+/// Microseconds of the device for an image in the log, and for a block that is written to an area
+/// of its own first.
 fn prices(home: &Path, rounds: usize) -> Result<[f64; 2]> {
     let instance = database(home, &[])?;
     let session = instance.recorder.session(Role::User);
@@ -55,15 +61,15 @@ fn prices(home: &Path, rounds: usize) -> Result<[f64; 2]> {
         images.push((batch - one) / BATCH_BLOCKS);
         twice.push(batch / BATCH_BLOCKS);
     }
-    let (images, twice) = (Spread::of(images), Spread::of(twice));
+    let (images, twice) = (Figure::of(images), Figure::of(twice));
     println!("an image of 8K in a log write: {} us of the device", images.show(1));
     println!("a block of 8K written to an area of its own first, 128 at a time: {} us", twice.show(1));
     drop(bare);
     instance.destroy()?;
-    Ok([images.median, twice.median])
+    Ok([images.value, twice.value])
 }
 
-/// How often each would be paid.
+/// Number of times that each would be paid.
 struct Counted {
     transactions: f64,
     images: f64,

@@ -1,29 +1,34 @@
-//! What a buffer cache costs, beside the device: reads that miss, hits, scans beside a hot set, updates, checkpoints, and PostgreSQL at the same work.
+//! What a buffer cache costs, beside the device: reads that miss, hits, scans beside a hot set,
+//! updates and checkpoints.
 //!
-//! - Missed reads ([`reads`]): sessions that each read random blocks through the cache, on threads of their own and on shared servers, and fio (io_uring) on the same file, in turns whose order is drawn: one
-//!   job with as many outstanding, which takes in many completions at once, and as many jobs with one each, which switch threads as sessions do. Rates a
-//!   physical read, 99th percentiles, CPU a read.
-//! - One session: reads through the cache and bare ones of its own channel, ten at a time in turn. The difference of their medians.
+//! - Missed reads ([`reads`]): sessions that each read random blocks through the cache, on threads
+//!   of their own and on shared servers, and fio (io_uring) on the same file, in turns whose order
+//!   is drawn: one job with as many outstanding, which takes in many completions at once, and as
+//!   many jobs with one each, which switch threads as sessions do. Rates a physical read, 99th
+//!   percentiles, CPU a read.
+//! - One session: reads through the cache and bare ones of its own channel, ten at a time in turn.
+//!   The difference of their medians.
 //! - Sessions: 1 to 256 of them, and fio with as many outstanding.
 //! - Hit ([`hits`]): pin and unpin of blocks that are there, one thread.
-//! - Scan: the hit ratio of a hot set of half the cache, alone and beside a scan of ten times the cache; and how soon a new hot set is admitted.
-//! - Updates ([`writes`]): SLOB at 20%, and fio with the same three streams on the same files: reads as many as there are sessions, writes and log writes at
-//!   the rates that the engine had. What is compared is the rate of reads.
-//! - Think: a thousand sessions of SLOB that pause between their operations.
-//! - Checkpoint: dirty blocks of a large cache written by one, against fio's random writes of as many blocks; and the 99th percentile of reads
-//!   beside one, and without.
-//! - PostgreSQL ([`postgres`]): the same selects and updates by key with the same cache; reads a second of server CPU.
+//! - Scan: the hit ratio of a hot set of half the cache, alone and beside a scan of ten times the
+//!   cache; and how soon a new hot set is admitted.
+//! - Updates ([`writes`]): SLOB at 20%, and fio with the same three streams on the same files:
+//!   reads as many as there are sessions, writes and log writes at the rates that the engine had.
+//!   What is compared is the rate of reads.
+//! - Checkpoint: dirty blocks of a large cache written by one, against fio's random writes of as
+//!   many blocks; and the 99th percentile of reads beside one, and without.
 //!
-//! Each figure stands beside the goal that it is held against, and the load of the machine before and after: on one that does other things
-//! a figure of one side is worth little, a ratio of neighbours more.
+//! Each figure stands beside the goal that it is held against, and the load of the machine before
+//! and after: on one that does other things a figure of one side is worth little, a ratio of
+//! neighbours more.
 
 mod hits;
-mod postgres;
 mod reads;
 mod writes;
 
+use super::figure::Figure;
 use super::machine::load_average;
-use super::{Spread, fio, on, order};
+use super::{fio, on, order};
 use anyhow::{Context, Result};
 use clap::Args;
 use plumb_engine::instance::InitialSizes;
@@ -36,7 +41,6 @@ use plumb_units::{BlockAddress, Bytes};
 use plumb_workload::{SalesSpec, SalesTable};
 use std::path::{Path, PathBuf};
 
-/// How much, and where.
 #[derive(Debug, Args)]
 pub struct Options {
     /// A directory on the disk to measure; databases are made below it and removed.
@@ -45,10 +49,10 @@ pub struct Options {
     /// Bytes of the file that is read.
     #[arg(long, default_value = "1G", value_parser = parse_bytes)]
     size: Bytes,
-    /// Turns of each side.
-    #[arg(long, default_value_t = 5)]
+    /// Turns of each side; six are the fewest that give an interval.
+    #[arg(long, default_value_t = 6)]
     rounds: usize,
-    /// Seconds of a turn.
+    /// Seconds of each side's turn.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
     /// Sessions that read, and requests that fio keeps outstanding.
@@ -60,10 +64,8 @@ pub struct Options {
     /// The larger cache whose hits are timed, beside one of 16M.
     #[arg(long, default_value = "1G", value_parser = parse_bytes)]
     large_cache: Bytes,
-    /// The programs of PostgreSQL to stand beside; the newest below /usr/lib/postgresql where none is named.
-    #[arg(long)]
-    postgres: Option<PathBuf>,
-    /// Which parts: reads, one, sessions, hit, scan, updates, think, checkpoint, postgres; all when none is named.
+    /// The parts to measure: reads, one, sessions, hit, scan, updates, checkpoint; all when none is
+    /// named.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -73,15 +75,13 @@ fn parse_bytes(text: &str) -> Result<Bytes, String> {
 }
 
 /// The parts, in the order in which they are measured.
-const PARTS: [&str; 9] =
-    ["reads", "one", "sessions", "hit", "scan", "updates", "think", "checkpoint", "postgres"];
+const PARTS: [&str; 7] = ["reads", "one", "sessions", "hit", "scan", "updates", "checkpoint"];
 
 pub fn run(options: &Options) -> Result<()> {
     if let Some(unknown) = options.only.iter().find(|part| !PARTS.contains(&part.as_str())) {
         anyhow::bail!("--only {unknown}: expected one of {}", PARTS.join(", "));
     }
     println!("load before: {}", load_average());
-    // Absolute: PostgreSQL's programs run elsewhere.
     let path = options.path.canonicalize().with_context(|| options.path.display().to_string())?;
     let home = path.join(format!("plumb-bench-slob-{}", std::process::id()));
     let result = measure(options, &home);
@@ -120,15 +120,9 @@ fn measure(options: &Options, home: &Path) -> Result<()> {
     if wanted("updates") {
         writes::updates(options, beside_fio)?;
     }
-    if wanted("think") {
-        writes::think(options)?;
-    }
     if wanted("checkpoint") {
         writes::checkpoint(options, home, beside_fio)?;
         writes::reads_beside_a_checkpoint(options, home)?;
-    }
-    if wanted("postgres") {
-        postgres::beside(options, home)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Blocks that are not in the cache: what reading them costs beside fio, and beside a bare read.
 
-use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, on, order};
+use super::{Figure, Options, TableOfBlocks, fio, fio_jobs, on, order};
 use anyhow::{Context, Result};
 use plumb_engine::cache::{BlockCheck, CacheReader};
 use plumb_engine::parallel::servers;
@@ -31,7 +31,8 @@ pub(super) struct Readers {
     pub(super) check: BlockCheck,
 }
 
-/// Sessions through the cache, with a thread each and on shared ones, beside both forms of fio and one thread that verifies what it reads past any cache.
+/// Sessions through the cache, with a thread each and on shared ones, both forms of fio, and one
+/// thread that verifies what it reads past any cache.
 pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) -> Result<()> {
     let count = options.sessions;
     let readers = |shared_servers, check| Readers { sessions: count, shared_servers, check };
@@ -43,21 +44,22 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
     let mut sides: [Vec<Rate>; 7] = Default::default();
     let mut random = Generator::new(18);
     let jobs = |jobs| fio_reads(table, jobs, options.seconds);
-    // The cache has its memory from its first use on, and a ring registers what is there when it opens.
+    // The cache gets its memory at its first use, and a ring registers the memory present when it
+    // opens.
     missed_reads(table, ours[1], &for_seconds(1))?;
     for _ in 0..options.rounds {
         for side in order(&mut random, if beside_fio { 7 } else { 5 }) {
             sides[side].push(match side {
                 0..=2 => missed_reads(table, ours[side], &for_seconds(options.seconds))?,
-                3 => bare_reads(table, (count, BlockCheck::Whole), &for_seconds(options.seconds))?,
-                4 => bare_reads(table, (count, BlockCheck::Header), &for_seconds(options.seconds))?,
+                3 => bare_reads(table, count, BlockCheck::Whole, &for_seconds(options.seconds))?,
+                4 => bare_reads(table, count, BlockCheck::Header, &for_seconds(options.seconds))?,
                 5 => jobs(Jobs::One { depth: count })?,
                 _ => jobs(Jobs::Many { count })?,
             });
         }
     }
     let show = |name: &str, rates: &[Rate]| {
-        let of = |figure: fn(&Rate) -> f64| Spread::of(rates.iter().map(figure).collect());
+        let of = |figure: fn(&Rate) -> f64| Figure::of(rates.iter().map(figure).collect::<Vec<_>>());
         println!(
             "{name}: {} reads/s, p99 {} us, {} us of CPU a read",
             of(|rate| rate.per_second).show(0),
@@ -82,7 +84,7 @@ pub(super) fn reads(options: &Options, table: &TableOfBlocks, beside_fio: bool) 
     for (name, ours) in ours {
         let ratio = |theirs: &[Rate], figure: fn(&Rate) -> f64| {
             let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs));
-            Spread::of(ratios.collect()).show(3)
+            Figure::of_ratios(ratios.collect::<Vec<_>>()).show(3)
         };
         println!("{name}:");
         println!(
@@ -122,7 +124,7 @@ pub(super) fn sessions(options: &Options, table: &TableOfBlocks, beside_fio: boo
     Ok(())
 }
 
-/// Whether so many seconds have passed since now.
+/// Returns a function that is true when this many seconds have passed.
 pub(super) fn for_seconds(seconds: u64) -> impl Fn() -> bool + Sync {
     let end = now() + Nanos(seconds * 1_000_000_000);
     move || now() >= end
@@ -143,7 +145,8 @@ pub(super) fn missed_reads(
         let mut reader = CacheReader::checking(readers.check, session, instance.caches());
         let mut random = Generator::new(number as u64 * 977 + begin.0);
         while !is_over() {
-            // Drawn together: a draw alone is a wait for memory of a quarter of a microsecond, which is no part of what is measured.
+            // Drawn together, because a single draw waits a quarter of a microsecond for memory,
+            // which is not to be measured.
             let blocks: [_; 16] = array::from_fn(|_| table.blocks[random.below(table.blocks.len())]);
             for block in blocks {
                 reader.get(Purpose::Users, block, table.expected)?;
@@ -168,11 +171,12 @@ pub(super) fn missed_reads(
     })
 }
 
-/// Random reads of one thread past any cache, so many outstanding, each verified as the cache does: what of the distance to fio is the first look at bytes
-/// that another processor has put into memory.
+/// Random reads of one thread past any cache, each verified as the cache does: the part of the
+/// distance to fio that is the first access to bytes that another processor put into memory.
 fn bare_reads(
     table: &TableOfBlocks,
-    (depth, check): (usize, BlockCheck),
+    depth: usize,
+    check: BlockCheck,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Rate> {
     let session = table.instance.recorder.session(Role::User);
@@ -212,8 +216,9 @@ fn bare_reads(
     })
 }
 
-/// The difference between a read through the cache and a bare one, with the block verified on both sides, on one, and on none: the first look at bytes that another
-/// processor has put into memory is a wait for each of them.
+/// The difference between a read through the cache and a bare one, with the block verified on both
+/// sides, on one, and on none: the first access to bytes that another processor put into memory is
+/// a wait.
 pub(super) fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
     const TURN: usize = 10;
     let instance = &table.instance;
@@ -258,7 +263,7 @@ pub(super) fn one(options: &Options, table: &TableOfBlocks) -> Result<()> {
     println!(
         "one session: {cached:.1} us through the cache, {unverified:.1} us with db_block_checksum=off, {bare:.1} us bare, {verified:.1} us bare and verified"
     );
-    let [whole, header, both] = differences.map(|of| Spread::of(of).show(2));
+    let [whole, header, both] = differences.map(|of| Figure::of(of).show(2));
     println!(
         "one session, over the bare read: {whole} us, {header} us with db_block_checksum=off; goal: at most 2; over one that is verified: {both} us"
     );
@@ -308,7 +313,7 @@ impl BareReader<'_> {
     }
 }
 
-/// How fio keeps requests outstanding.
+/// Ways in which fio keeps requests outstanding.
 #[derive(Debug, Clone, Copy)]
 enum Jobs {
     /// One thread has all of them.

@@ -1,7 +1,7 @@
-//! Blocks that change: updates and checkpoints beside fio with the same streams, and sessions that think.
+//! Blocks that change: updates and checkpoints, and fio with the same streams.
 
 use super::reads::{Readers, for_seconds, missed_reads};
-use super::{Options, Spread, TableOfBlocks, fio, fio_jobs, on, settings};
+use super::{Figure, Options, TableOfBlocks, fio, fio_jobs, on, settings};
 use anyhow::{Context, Result};
 use plumb_engine::cache::BlockCheck;
 use plumb_engine::instance::InitialSizes;
@@ -35,7 +35,8 @@ impl Observer for Silent {
 /// Schemas of the updates, of 80 MB each.
 const SCHEMAS: usize = 8;
 
-/// SLOB at 20%, on shared servers and on threads of its sessions' own, each time beside fio with its streams.
+/// SLOB at 20%, on shared servers and on a thread for each session, each time with fio's turn after
+/// it.
 pub(super) fn updates(options: &Options, beside_fio: bool) -> Result<()> {
     let forms = [options.shared_servers, 0];
     let mut ratios: [Vec<f64>; 2] = Default::default();
@@ -46,7 +47,7 @@ pub(super) fn updates(options: &Options, beside_fio: bool) -> Result<()> {
         }
     }
     for (servers, ratios) in forms.into_iter().zip(ratios).filter(|(_, ratios)| !ratios.is_empty()) {
-        let ratio = Spread::of(ratios).show(3);
+        let ratio = Figure::of_ratios(ratios).show(3);
         println!("reads over fio's, with the same writes, {}: {ratio}; goal: at least 0.95", on(servers));
     }
     Ok(())
@@ -75,13 +76,14 @@ fn updates_once(options: &Options, servers: usize, beside_fio: bool) -> Result<O
     }
     let files = |purpose: Purpose| database.instance().tablespace(purpose).files[0].file.path().to_path_buf();
     let log = database.instance().home().join("redo01.log");
-    let reads = fio_streams(&ours, (&files(Purpose::Users), &log), options)?;
+    let reads = fio_streams(&ours, &files(Purpose::Users), &log, options)?;
     println!("  fio beside the same writes: {reads:.0} reads/s");
     Ok(Some(ours.reads / reads))
 }
 
-/// A run of SLOB with these parameters and shared servers, in a database that goes with what is given back.
-pub(super) fn slob(path: &Path, given: &[(&str, &str)], servers: usize) -> Result<workload::Ran> {
+/// Runs SLOB with these parameters and shared servers, in a database that is removed with the
+/// result.
+fn slob(path: &Path, given: &[(&str, &str)], servers: usize) -> Result<workload::Ran> {
     let mut work = Work::of(&SLOB);
     for (name, value) in given {
         work.set(name, value).map_err(anyhow::Error::msg)?;
@@ -98,42 +100,17 @@ pub(super) fn slob(path: &Path, given: &[(&str, &str)], servers: usize) -> Resul
     Ok(workload::run(request, Cancel::default(), &Silent)?)
 }
 
-/// A thousand sessions that pause before each operation.
-pub(super) fn think(options: &Options) -> Result<()> {
-    let seconds = options.seconds.to_string();
-    let given = [
-        ("update-pct", "20"),
-        ("scale", "2000"),
-        ("sessions", "1000"),
-        ("work-unit", "8"),
-        ("run-time", &seconds),
-        ("think-frequency", "1"),
-        ("think-min", "0.5"),
-        ("think-max", "1.5"),
-    ];
-    for servers in [options.shared_servers, 0] {
-        let workload::Ran { record, .. } = slob(&options.path, &given, servers)?;
-        println!(
-            "1000 sessions that pause for a second, {}: {} (checks passed: {})",
-            on(servers),
-            Streams::of(&record).shown(),
-            record.checks.iter().all(|check| check.passed)
-        );
-    }
-    Ok(())
-}
-
-/// What a run did a second.
-pub(super) struct Streams {
+/// Work of a run per second.
+struct Streams {
     reads: f64,
     writes: f64,
     log_writes: f64,
     log_bytes: f64,
-    pub(super) cpu_micros: f64,
+    cpu_micros: f64,
 }
 
 impl Streams {
-    pub(super) fn of(record: &Record) -> Streams {
+    fn of(record: &Record) -> Streams {
         let seconds = record.header.elapsed_ns as f64 / 1e9;
         let statistic = |name: &str| {
             let found = record.statistics.iter().find(|row| row.name == name);
@@ -205,14 +182,17 @@ pub(super) fn checkpoint(options: &Options, home: &Path, beside_fio: bool) -> Re
         }
         instance.destroy()?;
     }
-    println!("checkpoint: {} blocks/s, its log writes and syncs included", Spread::of(rates).show(0));
+    println!("checkpoint: {} blocks/s, its log writes and syncs included", Figure::of(rates).show(0));
     if !ratios.is_empty() {
-        println!("checkpoint over fio's random writes: {}; goal: at least 0.95", Spread::of(ratios).show(3));
+        println!(
+            "checkpoint over fio's random writes: {}; goal: at least 0.95",
+            Figure::of_ratios(ratios).show(3)
+        );
     }
     Ok(())
 }
 
-/// A table of [`ROWS`] rows, a block each, in a drawn order of keys, with an index; all of it on disk.
+/// Makes a table of [`ROWS`] rows, a block each, in a drawn order of keys, with an index, on disk.
 fn loaded(transactions: &Transactions<'_>, session: &Session) -> Result<Rows> {
     let rows = Rows::new(transactions.row_bytes_max());
     transactions.create_table(session, "CF1", rows.schema(), &[])?;
@@ -266,7 +246,7 @@ fn make_dirty(transactions: &Transactions<'_>, session: &Session, rows: &Rows) -
     Ok(())
 }
 
-/// What a checkpoint does to sessions that read blocks which are not in the cache.
+/// Measures sessions that read blocks past the cache while a checkpoint runs.
 pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Result<()> {
     let table = TableOfBlocks::create(home, Bytes(512 << 20), "64M")?;
     let readers = Readers { sessions: options.sessions, shared_servers: 0, check: BlockCheck::Whole };
@@ -299,15 +279,15 @@ pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Resul
     println!(
         "reads of {} sessions beside a checkpoint: p99 {} us, without one {} us: {} times",
         options.sessions,
-        Spread::of(beside).show(0),
-        Spread::of(alone).show(0),
-        Spread::of(times).show(2)
+        Figure::of(beside).show(0),
+        Figure::of(alone).show(0),
+        Figure::of_ratios(times).show(2)
     );
     Ok(())
 }
 
 /// Reads a second that fio has beside the writes of a run, at their rates.
-fn fio_streams(ours: &Streams, (data, log): (&Path, &Path), options: &Options) -> Result<f64> {
+fn fio_streams(ours: &Streams, data: &Path, log: &Path, options: &Options) -> Result<f64> {
     let common = |name: &str, file: &Path| {
         vec![
             format!("--name={name}"),

@@ -1,6 +1,6 @@
 //! Each stage of an index build alone, on files in memory and one thread.
 
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use crate::bench::sort_kernels::Sink;
 use anyhow::Context;
 use plumb_engine::Instance;
@@ -33,7 +33,7 @@ const FAN_IN_ROWS: usize = 4_000_000;
 /// Most rows of the inputs in order, in reverse and at random.
 const GENERATION_ROWS: usize = 2_000_000;
 
-/// What the stages cost, and what else was measured, in words.
+/// Costs of the stages, and other measurements in words.
 pub(super) struct Findings {
     pub(super) stages: Vec<Stage>,
     pub(super) lines: Vec<String>,
@@ -41,10 +41,9 @@ pub(super) struct Findings {
 
 pub(super) struct Stage {
     pub(super) name: &'static str,
-    pub(super) nanos: Spread,
+    pub(super) nanos: Figure,
 }
 
-/// What the stages work with.
 pub(super) struct Alone<'a, C> {
     instance: &'a Instance,
     session: Session,
@@ -61,7 +60,7 @@ pub(super) struct Alone<'a, C> {
     record_count: usize,
 }
 
-/// What was sorted: runs, and what stayed in memory.
+/// Result of a sort: runs, and the rest in memory.
 struct Sorted<A> {
     runs: Vec<Run>,
     /// None when there are no runs.
@@ -135,11 +134,11 @@ impl<'a, C: Codec> Alone<'a, C> {
             let measured = [scan, self.make(scan)?, self.queue()?, sort, write, merge, leaf];
             nanos.iter_mut().zip(measured).for_each(|(all, one)| all.push(one));
         }
-        let stage = |(name, nanos)| Stage { name, nanos: Spread::of(nanos) };
+        let stage = |(name, nanos)| Stage { name, nanos: Figure::of(nanos) };
         let stages = NAMES.into_iter().zip(nanos).map(stage).collect();
         let mut lines = self.generation(&sorted, repeat);
         let wide = (0..repeat).map(|_| self.wide_merge(&sorted)).collect::<anyhow::Result<Vec<f64>>>()?;
-        lines.push(format!("merge, {FAN_IN}-way: {} ns a row (goal 30)", Spread::of(wide).show(1)));
+        lines.push(format!("merge, {FAN_IN}-way: {} ns a row (goal 30)", Figure::of(wide).show(1)));
         Ok(Findings { stages, lines })
     }
 
@@ -160,7 +159,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         })
     }
 
-    /// What making the record of each row adds to a scan. (Of rows in an array of
+    /// Returns the time that making the record of each row adds to a scan. (Of rows in an array of
     /// their own it takes up to four times as long as of rows in a block whose
     /// checksum has just been computed.)
     fn make(&self, scan: f64) -> anyhow::Result<f64> {
@@ -304,12 +303,12 @@ impl<'a, C: Codec> Alone<'a, C> {
         let rate = |input: &[&[u8]]| {
             let bytes = input.concat();
             let once = |_| 1e3 / self.strips(&bytes, input.len());
-            Spread::of((0..repeat).map(once).collect())
+            Figure::of((0..repeat).map(once).collect::<Vec<_>>())
         };
         let base = rate(&random);
         let line = |name: &str, input: &[&[u8]]| {
             let rate = rate(input);
-            let ratio = rate.median / base.median;
+            let ratio = rate.value / base.value;
             format!(
                 "run generation, {name}: {} million rows a second, {ratio:.1} times random (goal 3)",
                 rate.show(1)

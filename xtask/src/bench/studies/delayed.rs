@@ -1,21 +1,21 @@
-//! Delays of known size in every request of an arm, which the laboratory has to find.
+//! Adds a known delay to every request of an arm, and counts how often the laboratory finds it.
 //!
 //! ```text
-//! pilot     delay 0 against 100 us a request      ──> elapsed time a microsecond of delay, and the noise
-//! studies   delay 0 against what makes 2, 5, 10%  ──> blocks by proof's rule of sizes for 5%, a verdict each, and why
+//! pilot     delay 0 against 100 us a request     ──> elapsed time per microsecond, noise
+//! studies   delay 0 against one of 2, 5, 10%     ──> a verdict each, with its explanation
 //! ```
 //!
-//! The pilot measures what a delay costs instead of deriving it from a number of requests, because
-//! sessions that work side by side hide a part of it. Here requests are waited for one at a time
-//! (`filesystemio_options = directio`, one server), so that nearly all of it shows.
+//! The pilot measures the cost of a delay. Rejected: deriving it from the number of requests,
+//! because parallel sessions hide a part of it. Here one server waits for each request
+//! (`filesystemio_options = directio`), so nearly all of it shows.
 //!
-//! The power that is stated is that at the level of the first step of three claims, a third of the study's: the laboratory's own tests,
-//! whose levels grow from step to step, find at least so much.
+//! The number of blocks is `proof`'s for 5%. The stated power is a lower bound: it uses the level
+//! of the first step of three claims, and the laboratory's levels grow from step to step.
 
 use super::Options;
 use super::laboratory::Laboratory;
 use super::same::share;
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use anyhow::Context;
 use plumb_proof::effect::log_ratio;
 use plumb_proof::noise::{self, Goal, blocks_for};
@@ -23,46 +23,46 @@ use plumb_study::analysis::result::{Analysis, JudgedClaim, Why, WhyPart};
 use plumb_units::Nanos;
 use std::fmt::Write as _;
 
-/// Slowdowns to be found, per cent.
+/// Slowdowns to find, per cent.
 const SLOWDOWNS: [f64; 3] = [2.0, 5.0, 10.0];
-/// The one that the studies are sized for.
+/// Index of the slowdown that the studies are sized for.
 const SIZED_FOR: usize = 1;
-/// What is put before each request of the pilot.
+/// Delay before each request of the pilot.
 const PILOT_DELAY: Nanos = Nanos(100_000);
-/// Blocks of the pilot: the noise is then known within a fifth or so.
+/// Blocks of the pilot: enough to know the noise within about a fifth.
 const PILOT_BLOCKS: usize = 12;
-/// The most that a study of this bench takes.
+/// Most blocks of a study of this bench.
 const BLOCKS_MAX: usize = 60;
-/// Of the first step of a study of so many claims.
+/// Level of the first step of a study with these claims.
 const ALPHA: f64 = 0.05 / SLOWDOWNS.len() as f64;
 const POWER: f64 = 0.80;
-/// Parts of the difference that are shown.
+/// Most parts of a difference that are printed.
 const PARTS_MAX: usize = 6;
 
-/// What the pilot found, and the studies said.
+/// Results of the pilot and the studies.
 pub(super) struct Delayed {
     /// Median elapsed time without a delay.
     elapsed: Nanos,
-    /// Elapsed time that the pilot's delay added, as a share of it for each request; the number of
-    /// requests whose delay shows.
+    /// Elapsed time added by the pilot, divided by its delay: the number
+    /// of requests whose delay shows.
     requests: f64,
     /// Standard deviation of a comparison, a log-ratio.
     noise: f64,
-    /// Blocks by the rule, and those that were made.
+    /// Blocks by the rule, and blocks made.
     blocks: (usize, usize),
     sizes: Vec<Size>,
 }
 
-/// A delay, and what was said of it by each study.
+/// A delay, and the verdict of each study on it.
 struct Size {
     percent: f64,
     delay: Nanos,
-    /// The chance of finding it, by the pilot's noise.
+    /// Power, by the pilot's noise.
     stated: f64,
     claims: Vec<JudgedClaim>,
 }
 
-/// Makes the pilot and the studies.
+/// Runs the pilot and the studies.
 pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<Delayed> {
     let pilot = laboratory.study(&text(options, &[PILOT_DELAY], PILOT_BLOCKS), options.seed, "pilot")?;
     let (without, with) = (median(&pilot, 0)?, median(&pilot, 1)?);
@@ -93,7 +93,7 @@ pub(super) fn run(options: &Options, laboratory: &Laboratory) -> anyhow::Result<
     Ok(Delayed { elapsed, requests, noise, blocks: (wanted, made), sizes: sizes.into() })
 }
 
-/// Median elapsed seconds of an arm.
+/// Returns the median elapsed seconds of an arm.
 fn median(study: &Analysis, arm: usize) -> anyhow::Result<f64> {
     study.arms[arm].median.context("no block of the pilot came to its end")
 }
@@ -139,7 +139,7 @@ expect = "slower"
 }
 
 impl Delayed {
-    /// What was put in, what was seen, and where it shows.
+    /// Returns the table of delays, verdicts and explanations.
     pub(super) fn show(&self) -> String {
         let (wanted, made) = self.blocks;
         let mut text = format!(
@@ -159,7 +159,7 @@ impl Delayed {
         );
         self.sizes.iter().for_each(|size| text.push_str(&size.show()));
         text.push_str(
-            "power: by the pilot's noise; effects: the median study's, and those of all; finds: what the median study says that\n\
+            "power: by the pilot's noise; effects: the typical study's [95% interval]; finds: what the typical study says that\n\
              it finds with 80% power\n",
         );
         if let Some(why) = self.sizes[SIZED_FOR].claims.last().and_then(|claim| claim.why.as_ref()) {
@@ -179,19 +179,19 @@ impl Size {
             self.claims.iter().filter_map(|claim| claim.effect.as_ref()).map(|effect| effect.ratio - 1.0);
         let floors = self.claims.iter().filter_map(|claim| claim.smallest_effect);
         let [effects, floors] =
-            [effects.collect(), floors.collect()].map(|shares| Spread::of(percents(shares)));
+            [effects.collect(), floors.collect()].map(|shares| Figure::of(percents(shares)));
         format!(
             "{:<22} {:>5.0}%  {:>22}  {:>15}  {:>7.1}%\n",
             format!("{}%: {} a request", self.percent, self.delay),
             100.0 * self.stated,
             share(found, self.claims.len()),
             effects.show(1),
-            floors.median
+            floors.value
         )
     }
 }
 
-/// The parts that changed most, the largest first.
+/// Returns the parts that changed most, the largest first.
 fn show_why(why: &Why) -> String {
     let added = |part: &WhyPart| part.treatment_ns as i128 - part.reference_ns as i128;
     let millis = |nanos: i128| format!("{:+.3} ms", nanos as f64 / 1e6);

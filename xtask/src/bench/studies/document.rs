@@ -1,4 +1,4 @@
-//! The part of docs/measured/proof.md that this bench writes: what it printed, where and how.
+//! Writes this bench's part of docs/measured/proof.md: the output, the machine and the command.
 
 use super::Options;
 use super::delayed::Delayed;
@@ -6,11 +6,11 @@ use super::same::Same;
 use crate::bench::machine::{Machine, today};
 use plumb_units::RowCount;
 
-/// Lines that the part lies between; they do not show where Markdown is rendered.
+/// First line of the part; a comment, so rendered Markdown does not show it.
 const BEGIN: &str = "<!-- studies on the real engine -->\n";
 const END: &str = "<!-- end of studies on the real engine -->\n";
 
-/// The part, without its marks.
+/// Returns the part without its marks.
 pub(super) fn part(options: &Options, machine: &Machine, same: &Same, delayed: &Delayed) -> String {
     format!(
         "## On the real engine\n\n\
@@ -32,7 +32,7 @@ pub(super) fn part(options: &Options, machine: &Machine, same: &Same, delayed: &
     )
 }
 
-/// The document with the part in the place of the one it has, or at its end.
+/// Returns the document with its part replaced, or with the part appended.
 pub(super) fn replaced(present: &str, part: &str) -> String {
     let (before, after) = match present.split_once(BEGIN) {
         Some((before, rest)) => (before, rest.split_once(END).map_or("", |(_, after)| after)),

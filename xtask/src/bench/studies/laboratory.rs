@@ -1,4 +1,4 @@
-//! One study after another through `plumb_run`, with the program that is built beside this one.
+//! Runs studies one after another through `plumb_run`, with the plumb program of this build.
 
 use crate::bench::stop::Room;
 use anyhow::Context;
@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
-/// Where studies are made, one after another.
+/// Directory and program for the studies.
 pub(super) struct Laboratory {
     program: PathBuf,
     room: Room,
@@ -22,10 +22,7 @@ pub(super) struct Laboratory {
 }
 
 impl Laboratory {
-    /// Makes room under a path.
-    ///
-    /// # Errors
-    /// When the program has not been built, or no directory can be made there.
+    /// Makes the directory under a path. Fails if the program has not been built.
     pub(super) fn open(path: &Path) -> anyhow::Result<Laboratory> {
         let program = std::env::current_exe()?.with_file_name("plumb");
         anyhow::ensure!(
@@ -40,10 +37,7 @@ impl Laboratory {
         Ok(Laboratory { program, room: Room::create(path, "studies")?, cancel })
     }
 
-    /// Makes a study to its end and judges it; its bundle is removed.
-    ///
-    /// # Errors
-    /// When it is not well formed, cannot be made, or was interrupted.
+    /// Runs a study to its end, judges it, and removes its bundle.
     pub(super) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<Analysis> {
         let study = definition::parse("study", text, &[&Engine])?;
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, seed)?;
@@ -76,7 +70,7 @@ impl Laboratory {
     }
 }
 
-/// Says how far the studies are: on a terminal in one line, elsewhere with a line a study.
+/// Prints progress: one changing line on a terminal, otherwise a line per study.
 struct Progress<'a> {
     label: &'a str,
     terminal: bool,
@@ -86,7 +80,7 @@ impl Observer for Progress<'_> {
     fn stage(&self, stage: &Stage<'_>) {
         let Stage::Study { done, runs, .. } = stage else { return };
         let end = if done + 1 == *runs { "\r\x1b[K" } else { "" };
-        // A line that cannot be shown is not missed.
+        // An error is ignored, because the line is only progress.
         let _ = match (self.terminal, done) {
             (true, _) => write!(stderr(), "\r{}: run {} of {runs}  {end}", self.label, done + 1),
             (false, 0) => writeln!(stderr(), "{}: {runs} runs", self.label),

@@ -1,20 +1,19 @@
-//! Studies on the real engine: what the laboratory says where the truth is known.
+//! Runs studies on the real engine whose truth is known.
 //!
-//! What it does: `bench proof` feeds the inference with synthetic figures; this one has the
-//! laboratory make real studies, end to end, of which the answer is known beforehand. Many compare
-//! an arm with itself (A/A): whatever they prove is false. Others slow every request of an arm
-//! by a known delay: that has to be found as often as is stated.
+//! `bench proof` feeds the inference synthetic figures; this bench makes real studies, end to end.
+//! A/A studies compare an arm with itself, so every proof is false. Others delay every request of
+//! an arm by a known time, which must be found as often as the stated power.
 //!
-//! How: a study is a text, as a user's would be; `plumb_run` plans, runs, keeps and judges it, each
-//! run a process of the program that is beside this one. The delays are `debug_request_delay`, sized by a
-//! pilot study so that the elapsed time grows by 2, 5 and 10%, and the number of blocks by the pilot's noise.
+//! A study is a text like a user's. `plumb_run` plans, runs, stores and judges it; each run is a
+//! process of plumb. The delay is `debug_request_delay`. A pilot study sizes it for 2, 5 and 10% of
+//! the elapsed time, and gives the noise for the number of blocks.
 //!
-//! Why small tables: forty studies have a thousand runs. A run of 100K rows lasts some ten milliseconds, so
-//! that the noise is larger than that of a long run, and the tests are no easier for it. Delays are looked for in
-//! a larger one.
+//! Tables are small, because forty studies have a thousand runs. A run of 100K rows takes about ten
+//! milliseconds. Its noise is larger than that of a long run, so the test is not easier. Delays use
+//! a larger table.
 //!
-//! Limits: the two comparisons of an A/A study share the reference's first run, so that they are not independent
-//! of each other; each alone is. Forty studies tell 5% from 20%, and not from 3%: the interval says so.
+//! Limits: the two comparisons of an A/A study share the reference's first run, so they are not
+//! independent of each other. Forty studies distinguish 5% from 20%, but not from 3%.
 
 mod delayed;
 mod document;
@@ -29,31 +28,30 @@ use plumb_units::RowCount;
 use std::fs;
 use std::path::PathBuf;
 
-/// How many studies, of what size, and where.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A/A studies.
+    /// Number of A/A studies to make.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
     studies: u16,
-    /// Blocks of each; six are the fewest that can prove anything.
+    /// Blocks of each A/A study; six are the fewest that can prove anything.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=100))]
     blocks: u16,
-    /// Rows of the table.
+    /// Rows of the A/A studies' table.
     #[arg(long, default_value = "100K", value_parser = plumb_units::parse_count)]
     rows: u64,
-    /// Studies of delays of 2, 5 and 10%.
+    /// Number of studies with delays of 2, 5 and 10%.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     delayed_studies: u16,
     /// Rows of the table whose requests are delayed.
     #[arg(long, default_value = "1M", value_parser = plumb_units::parse_count)]
     delayed_rows: u64,
-    /// Where databases and bundles go, removed in the end.
+    /// Parent of the databases and bundles, which are removed at the end.
     #[arg(long, default_value = ".")]
     path: PathBuf,
-    /// Seed of the orders.
+    /// Seed of the random orders.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Also writes the results there, in a part of its own.
+    /// Also write the results into a part of this document.
     #[arg(long)]
     document: Option<PathBuf>,
 }
@@ -76,7 +74,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 impl Options {
-    /// As it could be typed again.
+    /// Returns the command with these options.
     fn command(&self) -> String {
         format!(
             "cargo xtask bench studies --studies {} --blocks {} --rows {} --delayed-studies {} --delayed-rows {} --seed {}",

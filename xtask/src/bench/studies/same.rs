@@ -1,35 +1,35 @@
-//! A/A studies: two arms that set the same, and the reference against its own second run.
+//! A/A studies: two arms with the same settings, and the reference against its own second run.
 
 use super::Options;
 use super::laboratory::Laboratory;
-use crate::bench::Spread;
+use crate::bench::figure::Figure;
 use plumb_proof::proportion;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The error that a study allows itself.
+/// Error rate that a study allows.
 const ALPHA: f64 = 0.05;
-/// Where the distribution of p is looked at.
+/// Levels at which the distribution of p is printed.
 const LEVELS: [f64; 3] = [0.05, 0.10, 0.25];
 
-/// Verdicts that are about the data.
+/// Verdicts that reject the data of a study.
 const AGAINST: [&str; 3] = ["INVALID", "UNSTABLE", "IMPOSSIBLE"];
 
-/// What the A/A studies said.
+/// Results of the A/A studies.
 pub(super) struct Same {
     studies: usize,
     blocks: usize,
     /// Verdicts on the two arms, by label.
     verdicts: BTreeMap<String, usize>,
-    /// What speaks against the data of studies, verdicts with their reasons.
+    /// Verdicts about the data, with their reasons.
     against: BTreeMap<String, usize>,
-    /// p of the two arms, a study each.
+    /// p of the two arms, one per study.
     arms: Vec<f64>,
-    /// p of the reference against itself.
+    /// p of the reference against itself, one per study.
     reference: Vec<f64>,
     /// Standard deviation of the reference's log-ratio, per cent.
     noise: Vec<f64>,
-    /// What a study would have found with 80% power, per cent.
+    /// Effect that a study could find with 80% power, per cent.
     smallest: Vec<f64>,
 }
 
@@ -95,7 +95,7 @@ expect = "differs"
 }
 
 impl Same {
-    /// Studies that proved a difference that is not.
+    /// Returns the number of studies that proved a difference.
     fn false_proofs(&self) -> usize {
         let proved = |label: &String| label == "PROVED faster" || label == "PROVED slower";
         self.verdicts.iter().filter(|(label, _)| proved(label)).map(|(_, count)| count).sum()
@@ -129,7 +129,7 @@ impl Same {
         let _ =
             writeln!(text, "false PROVED: {hits} of {}, {}: {says}", self.studies, share(hits, self.studies));
         if !self.noise.is_empty() {
-            let show = |values: &[f64]| Spread::of(values.to_vec()).show(1);
+            let show = |values: &[f64]| Figure::of(values).show(1);
             let _ = writeln!(text, "noise, s_d of the reference's log-ratio, %: {}", show(&self.noise));
             let _ = writeln!(text, "smallest effect found with 80% power, %: {}", show(&self.smallest));
         }
@@ -143,8 +143,8 @@ pub(super) fn share(hits: usize, of: usize) -> String {
     format!("{percent:.1}% [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high)
 }
 
-/// How often the signed-rank test of so many blocks gives a two-sided p of at most `level` where nothing is:
-/// the largest such p that it can give, from the number of subsets of 1..n with each sum.
+/// Returns the attained level of the two-sided signed-rank test: the largest p of at most `level`
+/// that `blocks` blocks can give, from the number of subsets of 1..n with each sum.
 fn attained(blocks: usize, level: f64) -> f64 {
     let mut subsets = vec![1.0];
     for rank in 1..=blocks {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_exact_tests_share_is_that_of_the_tables() {
-        // Wilcoxon's table: a rank sum of at most 3 of 8, and of at most 0 of 6; none of 5.
+        // Wilcoxon's table: critical rank sums are 3 for n = 8 and 0 for n = 6; n = 5 has none.
         assert!((attained(8, 0.05) - 10.0 / 256.0).abs() < 1e-12);
         assert!((attained(6, 0.05) - 2.0 / 64.0).abs() < 1e-12);
         assert_eq!(attained(5, 0.05), 0.0);

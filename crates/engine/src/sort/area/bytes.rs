@@ -128,7 +128,7 @@ impl SortArea for BytesArea {
         }
     }
 
-    /// Sorts the batch and packs it behind the mini-runs of the strip.
+    /// Sorts the batch and packs it after the mini-runs of the strip.
     fn close(&mut self) -> Result<(), IoError> {
         if self.batch.entries.is_empty() {
             return Ok(());
@@ -212,7 +212,7 @@ impl BytesArea {
         self.full.iter().chain(&self.filling)
     }
 
-    /// Packs records as they come behind the last mini-run, as long as they are in order. Returns
+    /// Packs records as they come after the last mini-run, as long as they are in order. Returns
     /// the number of bytes taken.
     fn take_in_order(&mut self, records: &[u8]) -> Result<usize, IoError> {
         let (Some(before), Some(strip)) = (&self.in_order, &mut self.filling) else { return Ok(0) };
@@ -310,7 +310,7 @@ impl Strip {
         self.row_count += entries.len();
     }
 
-    /// Packs the first record of `bytes` behind the last one; `false` if it does not fit.
+    /// Packs the first record of `bytes` after the last one; `false` if it does not fit.
     #[inline]
     fn append(&mut self, bytes: &[u8], shared: usize) -> bool {
         let rest_bytes = key_of(bytes).len() - shared;
@@ -491,7 +491,7 @@ impl Entry {
         &self.record(records)[BYTES_HEADER..]
     }
 
-    /// Returns 8 bytes of its key from `skip` on, followed by zeros, as a number. The bytes behind
+    /// Returns 8 bytes of its key from `skip` on, followed by zeros, as a number. The bytes after
     /// the key in the batch are read with it and masked.
     #[inline]
     fn prefix_at(&self, records: &[u8], skip: usize) -> u64 {
@@ -540,7 +540,7 @@ fn sort_rows(records: &[u8], entries: &mut [Entry]) {
 }
 
 /// Sorts entries whose keys have their first `skip` bytes in common,
-/// with zeros behind shorter ones.
+/// with zeros after shorter ones.
 fn sort_entries(records: &[u8], entries: &mut [Entry], mut skip: usize) {
     if entries.len() <= SMALL_GROUP {
         let tail = |entry: &Entry| entry.key(records).get(skip..).unwrap_or(&[]);

@@ -91,7 +91,7 @@ fn check<W: Word>(layout: WordLayout, images: &[Vec<u8>], keys: &KeyBuilder) {
     for (number, image) in images.iter().enumerate() {
         let (mut record, mut key) = (Vec::new(), Vec::new());
         let row = row_id(number as u32);
-        // The bytes behind a row in its block must not matter.
+        // The bytes after a row in its block must not matter.
         let mut followed = image.clone();
         followed.extend_from_slice(&[0xAB; 9]);
         codec.encode(&followed, row, &mut record).expect("a row of the table");

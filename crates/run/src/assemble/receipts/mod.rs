@@ -9,6 +9,7 @@
 //! The last receipts belong to no setting: the state at the start of an import, and declared memory
 //! compared with the largest resident set.
 
+mod copy;
 mod ctas;
 mod files;
 mod flight;
@@ -16,6 +17,7 @@ mod import;
 mod io;
 mod log;
 mod places;
+mod scan;
 mod slob;
 mod sort;
 mod start;
@@ -140,6 +142,8 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     }
     receipts.extend(import::parameters(seen));
     receipts.extend(ctas::parameters(seen));
+    receipts.extend(scan::parameters(seen));
+    receipts.extend(copy::parameters(seen));
     receipts.extend(places::places(seen));
     receipts.extend(start::receipts(seen));
     receipts.extend(slob::parameters(seen));
@@ -158,11 +162,12 @@ fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
         Group::Log => {
             let updates = seen.measured.outcome.slob.as_ref().is_some_and(|slob| slob.spec.update_pct > 0);
             let done = &seen.measured.outcome;
-            done.import.is_some() || done.ctas.is_some() || updates
+            done.import.is_some() || done.ctas.is_some() || done.copy.is_some() || updates
         }
         _ => {
             let done = &seen.measured.outcome;
-            setting != Setting::DataFiles || (done.import.is_none() && done.ctas.is_none())
+            setting != Setting::DataFiles
+                || (done.import.is_none() && done.ctas.is_none() && done.copy.is_none())
         }
     }
 }

@@ -233,14 +233,14 @@ const CASES: &[(Setting, Change, Change)] = &[
     (Setting::SnapshotInterval, |_| {}, |seen| seen.measured.cuts.clear()),
     (
         Setting::LogSyncMethod,
-        |seen| log_flags(seen, ("open_datasync", true)),
-        |seen| log_flags(seen, ("open_datasync", false)),
+        |seen| log_flags(seen, "open_datasync", true),
+        |seen| log_flags(seen, "open_datasync", false),
     ),
     (
         Setting::LogFileIo,
-        |seen| log_flags(seen, ("fdatasync", false)),
+        |seen| log_flags(seen, "fdatasync", false),
         |seen| {
-            log_flags(seen, ("fdatasync", false));
+            log_flags(seen, "fdatasync", false);
             set(seen, Setting::LogFileIo, "buffered");
         },
     ),
@@ -323,7 +323,7 @@ fn log_in(seen: &mut Evidence, asked: &str) {
 
 /// A second member in `/logs`, with this directory requested.
 fn mirror_in(seen: &mut Evidence, asked: &str) {
-    log_flags(seen, ("fdatasync", false));
+    log_flags(seen, "fdatasync", false);
     if let Some(log) = &mut seen.measured.outcome.log {
         log.second_members = vec![PathBuf::from("/logs/redo01_0badcafe.log")];
     }
@@ -331,7 +331,7 @@ fn mirror_in(seen: &mut Evidence, asked: &str) {
 }
 
 /// Three direct log files, opened with or without O_DSYNC, in a log with this sync method.
-fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
+fn log_flags(seen: &mut Evidence, word: &str, dsync: bool) {
     log_files(seen, 3, 64);
     set(seen, Setting::LogSyncMethod, word);
     let method = SyncMethod::ALL.into_iter().find(|method| method.name() == word).expect("a method");
@@ -355,7 +355,7 @@ fn log_flags(seen: &mut Evidence, (word, dsync): (&str, bool)) {
 
 /// LGWR with raised priority and this nice value.
 fn writer_priority(seen: &mut Evidence, nice: i32) {
-    log_flags(seen, ("fdatasync", false));
+    log_flags(seen, "fdatasync", false);
     set(seen, Setting::HighPriorityProcesses, "lgwr");
     seen.measured.outcome.log.as_mut().expect("just given").lgwr_nice = Some(nice);
 }
@@ -495,7 +495,7 @@ fn receipts_of_direct_io_do_not_hold_over_caches() {
 
 /// Log writes of a millisecond each: this number in the statistics, these latencies in the trace.
 fn log_trace(seen: &mut Evidence, writes: u64, latencies_us: &[u64]) {
-    log_flags(seen, ("fsync", false));
+    log_flags(seen, "fsync", false);
     count(seen, Statistic::RedoWrites, writes);
     for (place, session) in seen.measured.period.sessions.iter_mut().enumerate() {
         session.streams[IoStream::LogWrites as usize].count = if place == 0 { writes } else { 0 };

@@ -9,10 +9,7 @@ use plumb_types::column_at;
 use plumb_units::{Nanos, RowCount};
 use plumb_workload::slob::{BALANCE_COLUMN, Rows, SlobSpec};
 
-/// Checks all tables of SLOB.
-///
-/// # Errors
-/// The first difference.
+/// Checks all tables of SLOB. Fails on the first difference.
 pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<Vec<CheckLine>, EngineError> {
     let instance = transactions.instance();
     let session = instance.recorder.session(Role::Check);

@@ -71,10 +71,7 @@ impl Declared {
         [&self.from, &self.size, &self.json].into_iter().flatten()
     }
 
-    /// Returns the measure with words filled in.
-    ///
-    /// # Errors
-    /// If a word has no value.
+    /// Returns the measure with words filled in. Fails if a word has no value.
     pub(super) fn filled(
         &self,
         fill: impl Fn(&String) -> Result<String, String>,
@@ -88,10 +85,8 @@ impl Declared {
         })
     }
 
-    /// Returns the figure of a run from its output, or from the directory where it ran.
-    ///
-    /// # Errors
-    /// The reason if there is none.
+    /// Returns the figure of a run from its output, or from the directory where it ran. If there is
+    /// none, the error is the reason.
     pub(super) fn read(&self, printed: &str, directory: &Path, began: SystemTime) -> Result<f64, String> {
         let fresh = |name: &str| {
             let path = directory.join(name);
@@ -232,7 +227,7 @@ fn figure(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Splits a leading number from the text behind it, which is trimmed.
+/// Splits a leading number from the text after it, which is trimmed.
 fn number(text: &str) -> Option<(f64, &str)> {
     let end = |rest: &str| rest.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
     let mantissa = end(text).unwrap_or(text.len());

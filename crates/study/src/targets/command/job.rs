@@ -12,11 +12,11 @@
 use super::secret::HIDDEN;
 use super::{figure, receipt};
 use crate::disturbance::{self, DiskBytes, Stretch, Watched};
+use crate::file_journal::{self, Written};
 use crate::machine::{self, CpuTimes};
 use crate::sampler::lost;
 use crate::targets::Failure;
 use crate::vocabulary::Assignment;
-use crate::written::{self, Written};
 use plumb_events::{SessionKind, clock};
 use plumb_host::process::{self, Ended, Looks};
 use plumb_host::readings::DiskStats;
@@ -87,13 +87,11 @@ impl Job {
     /// Kills all processes and restores files, because the study has ended.
     pub(in crate::targets) fn abandon(&self) {
         let _ = process::end_all();
-        written::put_all_back(&self.written, &self.directory());
+        file_journal::put_all_back(&self.written, &self.directory());
     }
 
-    /// Makes the run, with secrets removed from its errors.
-    ///
-    /// # Errors
-    /// If a command cannot be started or fails, or a figure is missing.
+    /// Makes the run, with secrets removed from its errors. Fails if a command cannot be started or
+    /// fails, or a figure is missing.
     pub(in crate::targets) fn execute(&self) -> Result<Record, Failure> {
         self.make().map_err(|failure| Failure {
             why: self.without_secrets(&failure.why),
@@ -128,7 +126,7 @@ impl Job {
         concluded?;
         let checks = self.verified()?;
         let figures = self.figures(&printed, directory, began)?;
-        self.count(&mut run, &ended, (&before.1, &after.1));
+        self.count(&mut run, &ended, &before.1, &after.1);
         run.files = self.files(directory)?;
         run.treatment = self.treatment(&run);
         (run.output, run.errors) = (printed.output.clone(), printed.errors.clone());
@@ -348,7 +346,7 @@ impl Job {
         if ended.usage.peak.0 > ours { ended.usage.peak.0.max(seen) } else { seen }
     }
 
-    fn count(&self, run: &mut CommandRun, ended: &Ended, (before, after): (&[DiskStats], &[DiskStats])) {
+    fn count(&self, run: &mut CommandRun, ended: &Ended, before: &[DiskStats], after: &[DiskStats]) {
         if let Some(io) = ended.usage.io {
             run.asked_read_bytes = Some(io.rchar.0);
             run.asked_written_bytes = Some(io.wchar.0);

@@ -489,10 +489,8 @@ pub struct CommandTarget<'a> {
 }
 
 impl<'a> CommandTarget<'a> {
-    /// Opens the command of a study.
-    ///
-    /// # Errors
-    /// If the study's target is no command, or its path is no directory.
+    /// Opens the command of a study. Fails if the study's target is no command, or
+    /// its path is no directory.
     pub fn open(study: &Study, opening: Opening<'a>) -> Result<CommandTarget<'a>, StudyError> {
         let specification = study.vocabulary.of::<Specification>().cloned();
         let specification = specification.ok_or_else(|| StudyError::Plan {

@@ -94,10 +94,7 @@ impl Declared {
         Ok(())
     }
 
-    /// Returns the receipt with words filled into its path.
-    ///
-    /// # Errors
-    /// If a word has no value.
+    /// Returns the receipt with words filled into its path. Fails if a word has no value.
     pub(super) fn filled(
         &self,
         fill: impl Fn(&String) -> Result<String, String>,

@@ -124,10 +124,8 @@ const BUILTINS: &[&str] = &[
     "source", "trap", "ulimit", "umask", "unset", "until", "wait", "while",
 ];
 
-/// Rejects a command with syntax that only a shell interprets.
-///
-/// # Errors
-/// With the word and its cures.
+/// Rejects a command with syntax that only a shell interprets. The error names
+/// the word and the cures.
 pub(super) fn require_none(command: &str) -> Result<(), String> {
     let found = first_word(command).or_else(|| unquoted(command));
     let Some((word, more)) = found else { return Ok(()) };

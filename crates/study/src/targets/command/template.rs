@@ -131,10 +131,7 @@ impl Template {
         other.map_or(Ok(template), |word| Err(unset(&word, &why())))
     }
 
-    /// Returns the text with these values.
-    ///
-    /// # Errors
-    /// If a word has no value.
+    /// Returns the text with these values. Fails if a word has no value.
     pub(super) fn fill(&self, values: &Values<'_>) -> Result<String, String> {
         let mut text = String::new();
         self.expand(values, &mut |filled| match filled {
@@ -143,10 +140,8 @@ impl Template {
         Ok(text)
     }
 
-    /// Returns the pattern of files with these values; the path is taken literally.
-    ///
-    /// # Errors
-    /// If a word has no value.
+    /// Returns the pattern of files with these values; the path is taken literally. Fails if
+    /// a word has no value.
     pub(super) fn fill_pattern(&self, values: &Values<'_>) -> Result<String, String> {
         let mut text = String::new();
         self.expand(values, &mut |filled| match filled {
@@ -156,10 +151,8 @@ impl Template {
         Ok(text)
     }
 
-    /// Returns the text for a shell with these values, the path quoted.
-    ///
-    /// # Errors
-    /// If a word has no value.
+    /// Returns the text for a shell with these values, the path quoted. Fails if
+    /// a word has no value.
     pub(super) fn fill_for_shell(&self, values: &Values<'_>) -> Result<String, String> {
         let (mut text, mut walk) = (String::new(), Walk::new());
         self.expand(values, &mut |filled| match filled {
@@ -190,18 +183,13 @@ fn unset(word: &str, why: &str) -> String {
     format!("the word {{{word}}} is not set: {why}; braces that are text are doubled: {{{{{word}}}}}")
 }
 
-/// Splits a command into words as a shell does.
-///
-/// # Errors
-/// If a quotation is not closed.
+/// Splits a command into words as a shell does. Fails if a quotation is not closed.
 fn split(command: &str) -> Result<Vec<String>, String> {
     shell_words::split(command).map_err(|_| format!("{command}: a quotation is not closed"))
 }
 
-/// Rejects a command, or a value that is one, with shell syntax.
-///
-/// # Errors
-/// If it has any, or a quotation is not closed.
+/// Rejects a command, or a value that is one, with shell syntax. Fails if it has any, or
+/// a quotation is not closed.
 pub(super) fn require_plain(command: &str) -> Result<(), String> {
     split(command).and_then(|_| shell::require_none(command))
 }
@@ -212,10 +200,8 @@ pub(super) fn alone(command: &str) -> Vec<String> {
     words.iter().filter_map(|word| Some(Template::new(word).alone()?.to_string())).collect()
 }
 
-/// Returns the arguments of a command with these values, the program first.
-///
-/// # Errors
-/// If a quotation is not closed, a word has no value, or no argument is left.
+/// Returns the arguments of a command with these values, the program first. Fails if a quotation is
+/// not closed, a word has no value, or no argument is left.
 pub(super) fn arguments(command: &str, values: &Values<'_>) -> Result<Vec<String>, String> {
     let mut arguments: Vec<String> = Vec::new();
     for word in split(command)? {

@@ -1,4 +1,4 @@
-//! Coverage of intervals, blocks to a power, and what stopping early saves.
+//! Measures the coverage of intervals, the blocks for a power, and the saving by early stopping.
 
 use super::situations::single;
 use super::study::Plan;
@@ -13,17 +13,17 @@ use plumb_proof::randomisation;
 use plumb_proof::sequential::Spending;
 
 const POWER: f64 = 0.95;
-/// Blocks within which power is looked for.
+/// Most blocks in the search for a power.
 const BLOCKS_MAX: usize = 90;
-/// The most blocks of a study whose interval after a stop is asked for.
+/// Most blocks of a study whose interval after a stop is measured.
 pub(super) const STOPPED_BLOCKS: usize = 30;
 
-/// Coverage: the share of intervals of fixed studies that held the effect.
+/// Coverage of the intervals of fixed studies.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Coverage {
     pub blocks: usize,
     pub noise: Noise,
-    /// Share of intervals that hold the truth.
+    /// Share of intervals that contain the effect.
     pub share: Share,
 }
 
@@ -33,14 +33,14 @@ pub(crate) struct Stopped {
     pub noise: Noise,
     /// The true slowdown in per cent.
     pub percent: f64,
-    /// Share of intervals that hold it.
+    /// Share of intervals that contain it.
     pub share: Share,
-    /// Of those that stopped before their last block, the median width over that of a fixed study
-    /// of as many blocks.
+    /// Median width, of studies that stopped before their last block, relative to a fixed study
+    /// with the same number of blocks.
     pub width: f64,
 }
 
-/// Shares of slowdowns that are found with a number of blocks.
+/// Power by number of blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
     /// The slowdown in per cent.
@@ -51,7 +51,7 @@ pub(crate) struct Curve {
     pub points: Vec<(usize, Share)>,
 }
 
-/// The blocks that it takes to find a slowdown.
+/// Blocks needed to find a slowdown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Power {
     /// The slowdown in per cent.
@@ -61,12 +61,12 @@ pub(crate) struct Power {
     pub claims: usize,
     /// The model of the machine.
     pub noise: Noise,
-    /// Fewest blocks with which 95% of the studies find one of them; none within 90.
+    /// Fewest blocks with which 95% of the studies find one of them; `None` above 90.
     pub blocks: Option<usize>,
     pub wanted: Option<usize>,
 }
 
-/// Blocks that stopping early spends, on lognormal noise.
+/// Blocks used with early stopping, on lognormal noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Saving {
     /// The slowdown that both designs are sized for, in per cent.
@@ -76,9 +76,9 @@ pub(crate) struct Saving {
     pub fixed: usize,
     /// Most blocks of the sequential study with the same power.
     pub planned: usize,
-    /// Blocks it spends on average.
+    /// Blocks that it uses on average.
     pub mean_blocks: f64,
-    /// Share that proves the difference.
+    /// Share of studies that prove the difference.
     pub decided: Share,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn stopped(scale: Scale) -> Result<Vec<Stopped>, ProofError> {
     Ok(rows)
 }
 
-/// The blocks up to the first at which a difference is proved.
+/// Returns the blocks up to the first at which a difference is proved.
 fn decided(whole: &Contrast, looks: Looks) -> Contrast {
     let Looks::Every(spending) = looks else { return whole.clone() };
     match plumb_proof::sequential::crossing(whole, 0.0, ALPHA, spending) {
@@ -193,7 +193,8 @@ pub(super) fn curves(scale: Scale) -> Result<Vec<Curve>, ProofError> {
     Ok(curves)
 }
 
-/// The fewest blocks that are enough, by halving: power grows with them.
+/// Returns the fewest blocks that are enough. A binary search suffices, because
+/// power grows with the blocks.
 fn fewest(enough: impl Fn(usize) -> Result<bool, ProofError>) -> Result<Option<usize>, ProofError> {
     let (mut low, mut high) = (6, 12);
     while !enough(high)? {
@@ -243,7 +244,7 @@ pub(super) fn savings(scale: Scale) -> Result<Vec<Saving>, ProofError> {
     Ok(rows)
 }
 
-/// Mean blocks of a study that may stop, and the share that proves its difference.
+/// Returns the mean blocks of a study that may stop, and the share that proves its difference.
 fn trial(scale: Scale, cell: usize, percent: f64, planned: usize) -> Result<(f64, Share), ProofError> {
     let plan = Plan::single(planned).slower_by(percent);
     let spending = Spending::Planned { blocks: planned };

@@ -1,11 +1,11 @@
-//! The figures as a text, 140 characters wide.
+//! Prints the figures as text, 140 characters wide.
 
 use super::power::STOPPED_BLOCKS;
 use super::synthetic::Noise;
 use super::{Curve, ErrorRates, Goal, Reached, Row, Scale, Share};
 use std::fmt::{self, Display, Formatter};
 
-/// Noises of a table, six beside each other.
+/// Columns of a table: noises next to each other.
 const HALVES: usize = 6;
 
 impl Display for ErrorRates {
@@ -72,7 +72,7 @@ impl Display for ErrorRates {
     }
 }
 
-/// `4.12 (<4.41)`: a share and the upper end of its interval, per cent.
+/// Prints `4.12 (<4.41)`: a share and the upper end of its interval, per cent.
 impl Display for Share {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         out.pad(&format!("{:.2} (<{:.2})", 100.0 * self.found(), 100.0 * self.upper()))

@@ -1,4 +1,4 @@
-//! Mishaps of studies, and the statements made then: by the former rules, and by these.
+//! Simulates mishaps of studies, and counts false statements by the former and the present rules.
 
 use super::study::{Judged, Plan};
 use super::synthetic::Noise;
@@ -15,12 +15,12 @@ use plumb_proof::randomisation;
 use plumb_proof::signed_rank;
 use plumb_proof::verdict::{Standing, Verdict};
 
-/// A situation, with what is counted in it.
+/// A situation and its rates.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Situation {
     pub name: String,
     pub counted: &'static str,
-    /// By the former rules; none where there was no such rule.
+    /// Rate by the former rules; `None` if they had no such rule.
     pub before: Option<Share>,
     pub now: Option<Share>,
 }
@@ -47,7 +47,8 @@ fn is_faster(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Faster(_))
 }
 
-/// A treatment 5% faster in most runs and three times slower in every tenth: 14% slower on average.
+/// Treatment that is 5% faster in most runs and three times slower in a
+/// tenth: 14% slower on average.
 fn stalls(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let scale = Scale { studies: scale.studies / 10, ..scale };
     let mut rows = Vec::new();
@@ -73,7 +74,7 @@ fn stalls(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// Figures with each run changed.
+/// Returns the figures with each run changed.
 fn changed(
     seen: &Observations,
     mut change: impl FnMut(usize, f64) -> f64,
@@ -86,8 +87,8 @@ fn changed(
     Observations::new(seen.slots(), &rows)
 }
 
-/// Two levels that are databases, as good as each other but for where their files came to lie (2%):
-/// one each, or one a run.
+/// Two levels that are databases, equal except for the place of their files on disk (2%): one
+/// database per level, or one per run.
 fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, blocks) in [9, 30].into_iter().enumerate() {
@@ -95,7 +96,7 @@ fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
         let proved = |cell: usize, each_run: bool, former: bool| {
             count(scale, cell, |generator| {
                 let (seen, _) = plan.figures(Noise::Lognormal, generator)?;
-                // The reference's two runs are of one database, or of two.
+                // The reference's two runs use one database, or two.
                 let luck = [(); 2].map(|()| 0.02 * generator.normal());
                 let seen = changed(&seen, |slot, time| {
                     let own = if each_run { 0.02 * generator.normal() } else { luck[usize::from(slot == 1)] };
@@ -114,8 +115,7 @@ fn creation(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// True if the second of three slots is said to differ from the first and the third, which are the
-/// reference's.
+/// True if a verdict says that slot 1 differs from slots 0 and 2, the reference's.
 fn differs(seen: &Observations, former: bool) -> Result<bool, ProofError> {
     let p = if former {
         signed_rank::p(&seen.log_ratios(1, 0)?)
@@ -126,8 +126,8 @@ fn differs(seen: &Observations, former: bool) -> Result<bool, ProofError> {
     Ok(p <= ALPHA)
 }
 
-/// A machine whose speed changes from run to run by 4%, which a canary before each run saw too,
-/// with 1% of its own noise: without and with what it explains taken out.
+/// Machine whose speed varies by 4% from run to run. A canary before each run measures that with 1%
+/// noise of its own. Counted with and without an adjustment by the canary.
 fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, (blocks, effect)) in [(10, 0.0), (24, 0.0), (10, 0.05)].into_iter().enumerate() {
@@ -156,7 +156,7 @@ fn canary(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// A treatment that does nothing to itself and slows its successor, with three slots.
+/// Treatment without an effect of its own that slows the next run, with three slots.
 fn dirty(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let scale = Scale { studies: scale.studies / 4, ..scale };
     let mut rows = Vec::new();
@@ -181,7 +181,7 @@ fn dirty(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// Figures in which the run after slot 1 is slower by so much.
+/// Returns figures in which the run after slot 1 is slower by `dirt`.
 fn dirtied(seen: &Observations, orders: &[Vec<usize>], dirt: f64) -> Result<Observations, ProofError> {
     let mut rows: Vec<Vec<f64>> = seen.logs().to_vec();
     let mut before = None;
@@ -194,8 +194,8 @@ fn dirtied(seen: &Observations, orders: &[Vec<usize>], dirt: f64) -> Result<Obse
     Observations::new(seen.slots(), &rows)
 }
 
-/// Treatments that do nothing. Runs of one side crash where they would have been slowest: a fifth
-/// of the treatment's, or an eighth of the reference's. Their blocks are lost.
+/// Treatments without an effect. The slowest runs of one side crash: a fifth of the treatment's, or
+/// an eighth of the reference's. Their blocks are lost.
 fn crashes(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, (side, slots, quantile, blocks)) in [
@@ -227,8 +227,8 @@ fn crashes(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// True if a difference is found in the blocks without a failed run. `failed` says which runs of a
-/// block did, the reference's in the first and last slot.
+/// True if a difference is found in the blocks without a failed run. `failed` marks the failed runs
+/// of a block; the reference has the first and last slot.
 fn found(
     seen: &Observations,
     former: bool,
@@ -254,7 +254,7 @@ fn found(
     Ok(Looks::Once.tails(&contrast, 0.0, &[]).two_sided() <= ALPHA)
 }
 
-/// An effect, and blocks that are lost because one run of theirs, whichever, failed.
+/// An effect, and blocks lost because a random run failed.
 fn lost_by_chance(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let scale = Scale { studies: scale.studies / 4, ..scale };
     let mut rows = Vec::new();
@@ -284,8 +284,8 @@ fn lost_by_chance(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// A study that is stopped, looked at and resumed: by the former rules each look was a test; now
-/// there is none before the end.
+/// Study that is stopped, read and resumed. By the former rules each look was a test; now the only
+/// test is at the end.
 fn looks(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     let mut rows = Vec::new();
     for (row, looks) in [3, 8].into_iter().enumerate() {
@@ -311,8 +311,8 @@ fn looks(scale: Scale) -> Result<Vec<Situation>, ProofError> {
     Ok(rows)
 }
 
-/// Two differences that are none and two effects at their margin: each kind had a family of its
-/// own.
+/// Two comparisons without an effect and two effects at their margin. By the former rules each
+/// kind had its own family of tests.
 fn equalities(scale: Scale) -> Result<Situation, ProofError> {
     let (plan, former) = (Plan::factorial(30), Plan::factorial(30).judged_as_before());
     let counted = |plan: &Plan| {
@@ -326,10 +326,10 @@ fn equalities(scale: Scale) -> Result<Situation, ProofError> {
     })
 }
 
-/// The effect that a study says it finds with 80% power: by the formula from the reference's own
-/// noise, and by simulation.
+/// Effect that a study claims to find with 80% power: by the formula from the
+/// reference's noise, and by simulation.
 fn floors(scale: Scale) -> Result<Situation, ProofError> {
-    // Both are given the true spread: nine blocks know it within a quarter.
+    // Both get the true spread, because nine blocks estimate it only within a quarter.
     let scale = Scale { studies: scale.studies / 4, ..scale };
     let blocks = 9;
     let level = ALPHA / 4.0;
@@ -357,7 +357,7 @@ fn floors(scale: Scale) -> Result<Situation, ProofError> {
     })
 }
 
-/// Asked once, without advice: for cells that need only the numbers.
+/// Returns the answer to a single question without advice, for cells that need only numbers.
 pub(super) fn single(contrast: &Contrast, asks: Asks, looks: Looks) -> Option<plumb_proof::family::Answer> {
     let family =
         family::ask(&[Question { contrast: Some(contrast), asks, means: None }], ALPHA, looks, Advice::None);

@@ -1,8 +1,8 @@
-//! Studies with claims of every kind at the very edge of being true, and what is said of them.
+//! Makes studies with claims of every kind that are just not true, and judges them.
 //!
 //! ```text
 //! single      one treatment, one claim                                      no effect
-//! factorial   factors a, b of two levels, the reference twice           a: no effect, b: 5% slower
+//! factorial   factors a, b of two levels, reference twice        a: no effect, b: 5% slower
 //!             a at b0, a at b1            is there a difference?            there is none
 //!             b at a0, b at a1            is it less than 5%?               it is 5%
 //!             b over both                 on which side of 5%?              on neither
@@ -33,7 +33,7 @@ use plumb_proof::verdict::{
     ArmChange, Average, Better, Difference, Evidence, Sought, Standing, Verdict, judge,
 };
 
-/// The slowdown of factor b, and the margin and bound of its claims, per cent.
+/// Slowdown of factor b, per cent: also the margin and bound of its claims.
 const MARGIN: f64 = 5.0;
 
 /// The rules that judge a study.
@@ -41,12 +41,12 @@ const MARGIN: f64 = 5.0;
 enum Rules {
     /// The rules of `plumb_proof`, when all blocks have run.
     Fixed,
-    /// The same, after every block.
+    /// The same rules, applied after every block.
     UntilDecided,
     Former,
 }
 
-/// A study to be made many times.
+/// A study that is made many times.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     blocks: usize,
@@ -61,15 +61,16 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, PartialEq)]
 struct Claim {
     pairs: Vec<(usize, usize)>,
-    /// The pairs before a second change: the claim is about the difference of the two.
+    /// Pairs before a second change. If there are any, the claim is about
+    /// the difference of both comparisons.
     before: Vec<(usize, usize)>,
     asks: Asks,
-    /// The effect, typically and on average.
+    /// The effect, both typical and average.
     truth: f64,
 }
 
 impl Plan {
-    /// One treatment that does nothing.
+    /// Returns a study of one treatment without an effect.
     pub fn single(blocks: usize) -> Self {
         let claim = Claim { pairs: vec![(1, 0)], before: vec![], asks: Asks::Difference, truth: 0.0 };
         Self {
@@ -81,7 +82,8 @@ impl Plan {
         }
     }
 
-    /// Two factors of two levels and six claims. Arms: 0 a0 b0, 1 a0 b1, 2 a1 b0, 3 a1 b1.
+    /// Returns a study of two factors of two levels, with six claims. Arms: 0 a0 b0, 1 a0 b1, 2
+    /// a1 b0, 3 a1 b1.
     pub fn factorial(blocks: usize) -> Self {
         let edge = log_ratio(MARGIN);
         let claim = |pairs: &[(usize, usize)], asks, truth| Claim {
@@ -102,31 +104,32 @@ impl Plan {
         Self { blocks, rules: Rules::Fixed, effects, claims, deviation: PAIR_DEVIATION }
     }
 
-    /// So many treatments against one reference, the first of them slower, and a claim of each.
+    /// Returns a study of several treatments against one reference, with a claim on each.
+    /// The first treatment is slower.
     pub(super) fn many(treatments: usize, blocks: usize) -> Self {
         let claim = |arm| Claim { pairs: vec![(arm, 0)], ..Self::single(blocks).claims.remove(0) };
         let claims = (1..=treatments).map(claim).collect();
         Self { effects: vec![0.0; treatments + 1], claims, ..Self::single(blocks) }
     }
 
-    /// With every treatment slower by so many per cent.
+    /// Sets the slowdown of every treatment, per cent.
     pub(super) fn slower_by(mut self, percent: f64) -> Self {
         self.effects[1..].fill(log_ratio(percent));
         self.claims.iter_mut().for_each(|claim| claim.truth = log_ratio(percent));
         self
     }
 
-    /// With another deviation of the log-ratio of two runs.
+    /// Sets the standard deviation of the log-ratio of two runs.
     pub(super) fn with_deviation(self, deviation: f64) -> Self {
         Self { deviation, ..self }
     }
 
-    /// Looked at after every block.
+    /// Applies the rules after every block.
     pub fn until_decided(self) -> Self {
         Self { rules: Rules::UntilDecided, ..self }
     }
 
-    /// Judged by the former rules.
+    /// Judges by the former rules.
     pub fn judged_as_before(self) -> Self {
         Self { rules: Rules::Former, ..self }
     }
@@ -162,17 +165,13 @@ impl Plan {
         Study { schedule, blocks: self.blocks, effects: &self.effects, noise, sigma }.run(generator)
     }
 
-    /// Makes it once.
-    ///
-    /// # Errors
-    /// When it is no study, which would be a bug.
     pub(super) fn run(&self, noise: Noise, generator: &mut Generator) -> Result<Judged<'_>, ProofError> {
         let (seen, orders) = self.figures(noise, generator)?;
         self.judged(seen, orders)
     }
 
-    /// Makes it once, of a fixed number of blocks, and answers its claims alone: advice is what
-    /// takes longest.
+    /// Makes the study once, with a fixed number of blocks, and answers only its
+    /// claims, because advice takes longest.
     pub(super) fn answers(&self, noise: Noise, generator: &mut Generator) -> Result<Vec<Answer>, ProofError> {
         let (seen, orders) = self.figures(noise, generator)?;
         let judged = self.unjudged(seen, orders)?;
@@ -218,7 +217,7 @@ impl Claim {
         Ok(Contrast::new(seen.logs().iter().map(four).collect()))
     }
 
-    /// The mean times of both sides; the reference's two runs are one arm's.
+    /// Returns the mean times of both sides. The reference's two runs count as one arm.
     fn means(&self, seen: &Observations, arms: usize) -> Option<Means> {
         if !self.before.is_empty() {
             return None;
@@ -238,7 +237,7 @@ impl Claim {
     }
 }
 
-/// A study that was made, and what is said of it.
+/// A study that was made, and its judgement.
 pub(super) struct Judged<'a> {
     plan: &'a Plan,
     seen: Observations,
@@ -272,7 +271,7 @@ impl Judged<'_> {
         if self.plan.arms() == 2 { Advice::None } else { Advice::Shares }
     }
 
-    /// Asks everything at once, of all blocks.
+    /// Judges all claims at once, from all blocks.
     fn ask(&mut self) -> Result<(), ProofError> {
         let family = family::ask(&self.questions(), ALPHA, Looks::Once, self.advice());
         self.take(family, Looks::Once)
@@ -289,7 +288,7 @@ impl Judged<'_> {
         Ok(())
     }
 
-    /// The first block at which everything is decided, or all of them.
+    /// Judges after each block until everything is decided, or all blocks have run.
     fn look_until_decided(&mut self) -> Result<(), ProofError> {
         let planned = self.plan.blocks;
         let spending = Spending::Planned { blocks: planned };
@@ -306,8 +305,8 @@ impl Judged<'_> {
         self.take(family, Looks::Every(spending))
     }
 
-    /// Signed ranks of one run against one; Holm over differences, and once more over equalities.
-    /// Sides of a bound and advice were not tested.
+    /// Answers by the former rules: signed ranks of single runs, Holm over differences, Holm again
+    /// over equalities. Sides of a bound and advice were not tested.
     fn former(&self) -> Vec<Answer> {
         let plan = self.plan;
         let single = |claim: &Claim| -> Vec<f64> {
@@ -348,7 +347,7 @@ impl Judged<'_> {
                     _ => Place::Open,
                 };
                 let signed_rank::Tails { less, greater } = signed_rank::tails(found, 0.0);
-                // What Holm does not prove is not said, whatever its level.
+                // A statement needs Holm's proof, whatever its own level.
                 let proved = step.outcome == multiple::Outcome::Proved;
                 Answer {
                     estimate: signed_rank::estimate(found),
@@ -364,7 +363,7 @@ impl Judged<'_> {
             .collect()
     }
 
-    /// True if anything is said that is not so, and stands: an UNSTABLE claim says nothing.
+    /// True if any statement is false. An UNSTABLE claim makes no statement.
     pub(super) fn says_falsely(&self) -> bool {
         let claims = self.plan.claims.iter().zip(&self.answers).enumerate();
         let wrong = |(index, (claim, answer)): (usize, (&Claim, &Answer))| {
@@ -374,7 +373,7 @@ impl Judged<'_> {
         claims.into_iter().any(wrong) || self.advises_falsely()
     }
 
-    /// True if the average could be wrong wherever a verdict prints it.
+    /// True if a verdict prints an average that could be wrong.
     fn average_may_be_wrong(&self, index: usize) -> bool {
         let truth = self.plan.claims[index].truth;
         match self.answers[index].on_average {
@@ -403,7 +402,7 @@ impl Judged<'_> {
         }
     }
 
-    /// True if all of the best arms are left out, or an arm that is not better is called so.
+    /// True if the advice names no best arm, or calls an arm better that is not.
     fn advises_falsely(&self) -> bool {
         let Some(Best { candidates, better }) = &self.advice else { return false };
         let effects = &self.plan.effects;
@@ -412,7 +411,7 @@ impl Judged<'_> {
         !has_best || better.iter().any(|(arm, _)| effects[*arm] >= 0.0)
     }
 
-    /// The verdict on a claim.
+    /// Returns the verdict on a claim.
     pub(super) fn verdict(&self, index: usize) -> Verdict {
         let (contrast, answer, claim) =
             (&self.contrasts[index], &self.answers[index], &self.plan.claims[index]);
@@ -466,7 +465,7 @@ impl Judged<'_> {
         .verdict
     }
 
-    /// An interval on the side that is proved: which verdict follows depends on nothing else of it.
+    /// Returns an interval on the proved side. The verdict depends on nothing else of it.
     fn interval(&self, index: usize) -> Interval {
         let answer = &self.answers[index];
         match () {
@@ -481,7 +480,7 @@ impl Judged<'_> {
     }
 }
 
-/// True if the statement about a claim is not so.
+/// True if the statement about a claim is false.
 fn claim_is_wrong(claim: &Claim, answer: &Answer) -> bool {
     let truth = claim.truth;
     let side = |low: bool, bound: f64| if low { truth >= bound } else { truth <= bound };

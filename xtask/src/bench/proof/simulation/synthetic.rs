@@ -1,4 +1,4 @@
-//! Run times of machines, and of treatments, that misbehave in known ways.
+//! Generates run times of machines and treatments that misbehave in known ways.
 //!
 //! A series is generated in the order of execution, one log-noise a run, and only then given to the
 //! slots that the schedule put there; so a burst hits neighbours in time, not arms. All models are
@@ -12,7 +12,7 @@
 //! drift          e + trend + a slow wave              a disk fills, a device warms up
 //! bursts         e + 0.15 over stretches of 1..6 runs     backup, snapshot, garbage collection
 //! carry-over     e + half of what the run before took too long
-//! two modes      e + 0.1 in three runs of ten          a process that comes to lie badly
+//! two modes      e + 0.1 in three runs of ten          a process with unlucky addresses
 //! credits        e + 0.3 from a random block on        a cloud disk's credits run out
 //! unequal        3 e in slot 1                          a treatment that is as fast and less even
 //! one tail       as heavy tails, in slot 1 alone        its typical effect is made nothing
@@ -46,7 +46,7 @@ pub(crate) enum Noise {
     TwoModes,
     /// From some block on all runs are slower.
     Credits,
-    /// Slot 1 is less even than the others.
+    /// Slot 1 varies more than the others.
     Unequal,
     /// Slot 1 alone has long runs.
     OneTail,
@@ -90,7 +90,7 @@ impl Noise {
         }
     }
 
-    /// Log-noise of so many runs in their order of execution, without carry-over of slots.
+    /// Returns the log-noise of `runs` runs in order of execution, without carry-over of slots.
     pub fn series(self, runs: usize, sigma: f64, generator: &mut Generator) -> Vec<f64> {
         let mut state = generator.normal();
         let mut burst_left = 0usize;
@@ -135,8 +135,8 @@ impl Noise {
     }
 }
 
-/// In one run of ten, a Pareto excess with a tail so heavy that it has no variance, cut at
-/// a hundredfold time.
+/// Returns, in one run of ten, a Pareto excess. Its tail has no variance, so it is
+/// cut at a hundredfold time.
 pub(super) fn stall(generator: &mut Generator) -> f64 {
     if generator.unit() >= 0.1 {
         return 0.0;
@@ -145,8 +145,8 @@ pub(super) fn stall(generator: &mut Generator) -> f64 {
     (1.0 + 0.1 * pareto).ln().min(100f64.ln())
 }
 
-/// By how many sigma a tenth of stalls moves the typical difference of a run to two others, found
-/// by simulating 30,000 blocks at s_d 3%.
+/// Shift, in sigma, of the typical difference of a run to two others by a tenth of stalls. From a
+/// simulation of 30,000 blocks at s_d 3%.
 const ONE_TAIL_SHIFT: f64 = 0.156;
 
 /// A study whose truth is known.
@@ -163,7 +163,7 @@ pub(crate) struct Study<'a> {
 }
 
 impl Study<'_> {
-    /// Runs it: times in seconds about one minute, and the orders in which they came.
+    /// Runs the study. Returns times around 60 seconds, and the order of each block.
     pub fn run(&self, generator: &mut Generator) -> Result<(Observations, Vec<Vec<usize>>), ProofError> {
         let slots = self.schedule.slots();
         let orders = self.schedule.blocks(self.blocks);
@@ -184,12 +184,12 @@ impl Study<'_> {
 }
 
 impl Study<'_> {
-    /// The slot that slows its successor.
+    /// Returns the slot that slows the next run.
     fn dirty(&self) -> Option<usize> {
         (self.noise == Noise::DirtyArm).then_some(1)
     }
 
-    /// A run's log-noise with what is its slot's own.
+    /// Returns a run's log-noise with the part of its slot added.
     fn of_slot(&self, slot: usize, log: f64, generator: &mut Generator) -> f64 {
         let is_reference = self.schedule.arm_of(slot) == self.schedule.reference;
         match self.noise {

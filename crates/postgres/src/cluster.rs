@@ -1,0 +1,441 @@
+//! A server of plumb's own: its directory, its start and its end.
+//!
+//! ```text
+//! PATH/plumb-postgres-ID/          this program's, with its mark
+//!     data/                        the server's user, 0700; with the socket
+//!     server.log                   what the server prints
+//! ```
+//!
+//! Settings are given on the command line of `postgres`, so that nothing needs to be restored after
+//! a crash. The socket lies in the data directory, which only the server's user and root can enter.
+//! No port is opened.
+//!
+//! A socket's path has at most 107 bytes, and a data directory may be deeper. So the server gets a
+//! path relative to its own directory, and the client one through an open descriptor.
+//!
+//! The end. A server is stopped by SIGINT, which ends its sessions and leaves a clean directory.
+//! One that does not stop within a minute, or whose program is killed, gets SIGQUIT: it ends at
+//! once, and its directory is removed without a recovery. The kernel sends that signal when this
+//! program ends, however it ends. A directory that stays has its mark, and `plumb clean` removes
+//! it.
+//!
+//! Rejected: `pg_ctl`, which starts a server that outlives its caller.
+
+use crate::PostgresError;
+use crate::account::{self, Account};
+use crate::installation::Installation;
+use plumb_events::{Cancel, clock};
+use plumb_host::owner::Owner;
+use plumb_host::process::end_with_this_thread;
+use plumb_io::named_directory;
+use plumb_units::Nanos;
+use postgres::config::Host;
+use postgres::{Client, Config, NoTls};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Start of the names of directories, which are removed with their process.
+pub const PREFIX: &str = "plumb-postgres-";
+/// Names in the directory.
+const DATA: &str = "data";
+const LOG: &str = "server.log";
+/// Name of the file in which a server keeps the number of its process.
+const PID_FILE: &str = "postmaster.pid";
+const PORT: u16 = 5432;
+/// Longest time of a start and of a stop by SIGINT, and the time between two checks.
+const BOUND: Nanos = Nanos(60_000_000_000);
+const INTERVAL: Duration = Duration::from_millis(5);
+/// Longest time of an end by SIGQUIT.
+const END_BOUND: Nanos = Nanos(10_000_000_000);
+
+/// Properties that are fixed when a data directory is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Creation {
+    /// `None` for the version's default.
+    pub checksums: Option<bool>,
+    pub segment_megabytes: Option<u64>,
+}
+
+/// A data directory, removed on drop.
+#[derive(Debug)]
+pub struct Cluster {
+    pub installation: Installation,
+    home: PathBuf,
+    owner: Option<Owner>,
+}
+
+/// A data directory of another process, in which this one starts the server.
+#[derive(Debug, Clone)]
+pub struct Borrowed {
+    pub installation: Installation,
+    pub home: PathBuf,
+}
+
+impl Cluster {
+    /// Makes an empty data directory under a path. What a killed process left there is removed.
+    ///
+    /// # Errors
+    /// If `initdb` fails; then nothing is left.
+    pub fn create(
+        path: &Path,
+        id: &str,
+        installation: &Installation,
+        creation: &Creation,
+    ) -> Result<Cluster, PostgresError> {
+        let account = Account::of_server()?;
+        let home = path.join(format!("{PREFIX}{id}"));
+        named_directory::make("--path", path, &home)?;
+        let owner = named_directory::own("--path", path, &home)?;
+        let cluster = Cluster { installation: installation.clone(), home, owner: Some(owner) };
+        cluster.empty()?;
+        let data = cluster.data();
+        let wrong = |what, source| PostgresError::File { what, path: data.clone(), source };
+        // The server's user passes through it and lists nothing.
+        let passage = fs::Permissions::from_mode(0o711);
+        fs::set_permissions(&cluster.home, passage).map_err(|source| wrong("cannot open", source))?;
+        let made = fs::DirBuilder::new().mode(0o700).create(&data);
+        made.and_then(|()| account.own(&data)).map_err(|source| wrong("cannot make", source))?;
+        if !account.reaches(&data) {
+            return Err(PostgresError::Unreachable { path: path.to_path_buf(), user: account.name });
+        }
+        cluster.initialise(&account, creation)?;
+        Ok(cluster)
+    }
+
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.home.join(DATA)
+    }
+
+    #[must_use]
+    pub fn borrowed(&self) -> Borrowed {
+        Borrowed { installation: self.installation.clone(), home: self.home.clone() }
+    }
+
+    fn initialise(&self, account: &Account, creation: &Creation) -> Result<(), PostgresError> {
+        let mut command = Command::new(self.installation.program("initdb"));
+        command.arg("-D").arg(self.data()).arg(format!("--username={}", account::own_name()?));
+        command.args(["--auth-local=peer", "--auth-host=reject", "--locale=C", "--encoding=UTF8"]);
+        // The first settled run makes the files durable.
+        command.args(["--no-sync", "--no-instructions"]);
+        match (creation.checksums, self.installation.major) {
+            (Some(true), _) => drop(command.arg("--data-checksums")),
+            (Some(false), 18..) => drop(command.arg("--no-data-checksums")),
+            _ => {}
+        }
+        if let Some(megabytes) = creation.segment_megabytes {
+            command.arg(format!("--wal-segsize={megabytes}"));
+        }
+        account.run(&mut command);
+        run("initdb", &mut command).map(|_| ())
+    }
+
+    /// Removes everything but the mark.
+    fn empty(&self) -> Result<(), PostgresError> {
+        end_server(&self.data());
+        let mark = self.owner.as_ref().map(|owner| owner.mark().to_path_buf());
+        let wrong = |source| PostgresError::File { what: "cannot empty", path: self.home.clone(), source };
+        for entry in fs::read_dir(&self.home).map_err(wrong)? {
+            let path = entry.map_err(wrong)?.path();
+            if Some(&path) == mark.as_ref() {
+                continue;
+            }
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.map_err(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let emptied = self.empty();
+        if let Some(owner) = self.owner.take() {
+            match emptied {
+                Ok(()) => drop(owner),
+                // Its mark tells the next `plumb clean` what to remove.
+                Err(_) => return owner.leave(),
+            }
+        }
+        let _ = fs::remove_dir(&self.home);
+    }
+}
+
+impl Borrowed {
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.home.join(DATA)
+    }
+
+    /// Returns all files of the data directory.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut directories = vec![self.data()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => directories.push(entry.path()),
+                    Ok(kind) if kind.is_file() => found.push(entry.path()),
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the effective values of these settings if the server were started with `given`.
+    ///
+    /// # Errors
+    /// What the server says about a setting that it refuses.
+    pub fn effective(
+        &self,
+        given: &[(String, String)],
+        names: &[&str],
+    ) -> Result<Vec<String>, PostgresError> {
+        let account = Account::of_server()?;
+        let value = |name: &&str| {
+            let mut command = Command::new(self.installation.program("postgres"));
+            command.arg("-D").arg(self.data()).args(options(given)).args(["-C", name]);
+            account.run(&mut command);
+            run("postgres", &mut command).map_err(|error| match error {
+                PostgresError::Program { said, .. } => PostgresError::NoStart { with: listed(given), said },
+                other => other,
+            })
+        };
+        names.iter().map(value).collect()
+    }
+
+    /// Starts the server and waits until it answers.
+    ///
+    /// # Errors
+    /// If it refuses a setting or ends, with its own last words.
+    pub fn start(&self, given: &[(String, String)], cancel: &Cancel) -> Result<Server, PostgresError> {
+        let (data, log) = (self.data(), self.home.join(LOG));
+        let wrong =
+            |what, path: &Path, source| PostgresError::File { what, path: path.to_path_buf(), source };
+        let directory = File::open(&data).map_err(|source| wrong("cannot open", &data, source))?;
+        let output = File::create(&log).map_err(|source| wrong("cannot write", &log, source))?;
+        let errors = output.try_clone().map_err(|source| wrong("cannot write", &log, source))?;
+        let mut command = Command::new(self.installation.program("postgres"));
+        command.arg("-D").arg(&data).args(options(given));
+        command.stdin(Stdio::null()).stdout(output).stderr(errors).env("LC_ALL", "C");
+        Account::of_server()?.run(&mut command);
+        // A signal of the terminal is for this program alone.
+        command.process_group(0);
+        end_with_this_thread(&mut command, Signal::QUIT);
+        let program = self.installation.program("postgres");
+        let child = command.spawn().map_err(|source| wrong("cannot start", &program, source))?;
+        let mut server = Server { child, directory, log, user: account::own_name()? };
+        server.wait_until_ready(given, cancel)?;
+        Ok(server)
+    }
+}
+
+/// A running server; dropping it ends it at once.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    /// The open data directory, through which clients reach the socket.
+    directory: File,
+    log: PathBuf,
+    user: String,
+}
+
+impl Server {
+    /// Returns the number of the server's first process.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Connects a session under a name, with what the server says to it.
+    ///
+    /// # Errors
+    /// If the server has ended or refuses.
+    pub fn connect(
+        &self,
+        name: &str,
+        says: impl Fn(String) + Send + Sync + 'static,
+    ) -> Result<Client, PostgresError> {
+        self.config(name)
+            .notice_callback(move |notice| says(notice.message().to_string()))
+            .connect(NoTls)
+            .map_err(|error| self.failed("a session connects", &error))
+    }
+
+    fn config(&self, name: &str) -> Config {
+        let mut config = Config::new();
+        config.host_path(format!("/proc/self/fd/{}", self.directory.as_raw_fd())).port(PORT);
+        config.user(&self.user).dbname("postgres").application_name(name);
+        debug_assert!(matches!(config.get_hosts(), [Host::Unix(_)]));
+        config
+    }
+
+    fn wait_until_ready(&mut self, given: &[(String, String)], cancel: &Cancel) -> Result<(), PostgresError> {
+        let begin = clock::now();
+        loop {
+            cancel.check()?;
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return Err(PostgresError::NoStart { with: listed(given), said: self.last_words() });
+            }
+            match self.config("plumb start").connect(NoTls) {
+                Ok(_) => return Ok(()),
+                Err(error) if clock::now().saturating_sub(begin) > BOUND => {
+                    return Err(self.failed("it starts", &error));
+                }
+                Err(_) => thread::sleep(INTERVAL),
+            }
+        }
+    }
+
+    /// Returns the error of a statement, or that of a server that has ended.
+    #[must_use]
+    pub fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError {
+        let during = during.to_string();
+        let Some(theirs) = error.as_db_error().filter(|_| !error.is_closed()) else {
+            // The session sees the closed connection before the process has ended.
+            thread::sleep(10 * INTERVAL);
+            let said = self.last_words();
+            let said = if said.is_empty() { error.to_string() } else { said };
+            return PostgresError::Died { during, said };
+        };
+        let detail = theirs.detail().map_or(String::new(), |detail| format!(" ({detail})"));
+        let cure = match theirs.code().code() {
+            "53100" => "; name a --path with more room, or use fewer --rows",
+            _ => "",
+        };
+        PostgresError::Statement { during, said: one_line(&format!("{}{detail}", theirs.message())), cure }
+    }
+
+    /// Returns the server's last line about an error.
+    fn last_words(&self) -> String {
+        fs::read_to_string(&self.log).map(|log| last_error(&log)).unwrap_or_default()
+    }
+
+    /// Stops the server in order, so that its files are complete.
+    ///
+    /// # Errors
+    /// If it had ended before, or had to be ended.
+    pub fn stop(mut self) -> Result<(), PostgresError> {
+        let _ = kill_process(self.pid(), Signal::INT);
+        match ended(&mut self.child, BOUND) {
+            Some(status) if status.success() => Ok(()),
+            _ => Err(PostgresError::Died { during: "it stops".to_string(), said: self.last_words() }),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        let _ = kill_process(self.pid(), Signal::QUIT);
+        if ended(&mut self.child, END_BOUND).is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn ended(child: &mut Child, bound: Nanos) -> Option<std::process::ExitStatus> {
+    let begin = clock::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if clock::now().saturating_sub(begin) <= bound => thread::sleep(INTERVAL),
+            _ => return None,
+        }
+    }
+}
+
+/// Ends a server that another process started in this data directory, and waits for its end.
+pub fn end_server(data: &Path) {
+    let Some(pid) = running(data) else { return };
+    let _ = kill_process(pid, Signal::QUIT);
+    let begin = clock::now();
+    while test_kill_process(pid).is_ok() && clock::now().saturating_sub(begin) < END_BOUND {
+        thread::sleep(INTERVAL);
+    }
+}
+
+/// Returns the process that serves a data directory: its number is in the directory, its program
+/// is `postgres`, and it works there.
+fn running(data: &Path) -> Option<Pid> {
+    let text = fs::read_to_string(data.join(PID_FILE)).ok()?;
+    let number: i32 = text.lines().next()?.trim().parse().ok()?;
+    let at = |name: &str| fs::read_link(format!("/proc/{number}/{name}")).ok();
+    let is_ours = at("exe")?.ends_with("postgres") && at("cwd")? == data.canonicalize().ok()?;
+    is_ours.then(|| Pid::from_raw(number)).flatten()
+}
+
+/// Returns the options of `postgres` for settings, those of every server first.
+fn options(given: &[(String, String)]) -> Vec<String> {
+    let own = [
+        ("listen_addresses", ""),
+        ("unix_socket_directories", "."),
+        ("unix_socket_permissions", "0700"),
+        ("logging_collector", "off"),
+        ("log_destination", "stderr"),
+    ];
+    let own = own.map(|(name, value)| (name.to_string(), value.to_string()));
+    own.iter().chain(given).flat_map(|(name, value)| ["-c".to_string(), format!("{name}={value}")]).collect()
+}
+
+/// Lists settings for a message.
+fn listed(given: &[(String, String)]) -> String {
+    given.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs a program to its end; returns its output.
+fn run(program: &str, command: &mut Command) -> Result<String, PostgresError> {
+    let failed = |said: String| PostgresError::Program { program: program.to_string(), said };
+    let output = command.stdin(Stdio::null()).env("LC_ALL", "C").output();
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_string()),
+        false => Err(failed(last_error(&String::from_utf8_lossy(&output.stderr)))),
+    }
+}
+
+/// Returns the line of a server's output that gives the reason: the last one that names an error
+/// with its detail, otherwise the last line.
+fn last_error(log: &str) -> String {
+    let words = ["PANIC:", "FATAL:", "error:", "ERROR:"];
+    let lines: Vec<&str> = log.lines().collect();
+    let error = |word: &&str| lines.iter().rev().find(|line| line.contains(*word));
+    let found = words.iter().find_map(error).or_else(|| lines.iter().rev().find(|line| !line.is_empty()));
+    let line =
+        found.map_or("", |line| words.iter().find_map(|word| line.split_once(word)).map_or(*line, |it| it.1));
+    one_line(line)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_line_that_names_an_error() {
+        let log = "2026-01-01 LOG:  starting\n2026-01-01 [7] FATAL:  could not write lock file: No space left\nLOG: down\n";
+        assert_eq!(last_error(log), "could not write lock file: No space left");
+        assert_eq!(last_error("LOG:  one\n2026 PANIC:  no room\nFATAL:  later\n"), "no room");
+        assert_eq!(last_error("only this\n\n"), "only this");
+    }
+}

@@ -1,0 +1,90 @@
+//! Errors of a server, one line each: the thing, the value found, the expected one, the cure.
+
+use plumb_events::Interrupted;
+use plumb_host::device::DeviceError;
+use plumb_io::named_directory::NamedDirectoryError;
+use plumb_study::StudyError;
+use plumb_study::targets::Failure;
+use plumb_types::SourceError;
+use plumb_units::Bytes;
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    #[error(
+        "there is no PostgreSQL server in {looked}; install one (`apt-get install postgresql`), or name the directory of \
+         `postgres` and `initdb`: server = \"/usr/lib/postgresql/15/bin\""
+    )]
+    NoServer { looked: String },
+    #[error(
+        "server = {}: there is no {program} in it; name the directory that has both postgres and initdb, as \
+         /usr/lib/postgresql/15/bin",
+        directory.display()
+    )]
+    NoProgram { directory: PathBuf, program: &'static str },
+    #[error("{} is PostgreSQL {found}, expected {oldest} or later; name another server", directory.display())]
+    TooOld { directory: PathBuf, found: String, oldest: u32 },
+    #[error("{setting} is known from PostgreSQL {since} on, and {} is {found}; name a later server", directory.display())]
+    NoSetting { setting: String, since: u32, directory: PathBuf, found: u32 },
+    #[error(
+        "PostgreSQL does not run as root, and this machine has neither a user postgres nor nobody to run it as; add one \
+         (`useradd --system postgres`), or run plumb as another user"
+    )]
+    NoAccount,
+    #[error(
+        "--path {}: the user {user}, who runs the server because root may not, cannot reach it; open the directories above \
+         it (chmod o+x), or name another --path",
+        path.display()
+    )]
+    Unreachable { path: PathBuf, user: String },
+    #[error(
+        "--path {}: {needed} are needed for table, index, sort and log, and {free} are free; use fewer --rows, or name \
+         another file system",
+        path.display()
+    )]
+    NoRoom { path: PathBuf, needed: Bytes, free: Bytes },
+    #[error("{program} failed: {said}")]
+    Program { program: String, said: String },
+    #[error("the server does not start with {with}: {said}")]
+    NoStart { with: String, said: String },
+    #[error("the server ended while {during}: {said}")]
+    Died { during: String, said: String },
+    #[error("{during} failed: {said}{cure}")]
+    Statement { during: String, said: String, cure: &'static str },
+    #[error("column {column}: the value {value} does not fit {expected}")]
+    Value { column: usize, value: String, expected: &'static str },
+    #[error("the rows cannot be made: {0}")]
+    Rows(SourceError),
+    #[error("{what} {}: {source}{}", path.display(), plumb_io::cure(source, path, "give this user the right to it"))]
+    File { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Unfit(String),
+    #[error(transparent)]
+    Place(#[from] NamedDirectoryError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error("{Interrupted}")]
+    Interrupted,
+}
+
+impl From<Interrupted> for PostgresError {
+    fn from(_: Interrupted) -> PostgresError {
+        PostgresError::Interrupted
+    }
+}
+
+impl From<PostgresError> for StudyError {
+    fn from(error: PostgresError) -> StudyError {
+        match error {
+            PostgresError::Interrupted => StudyError::Interrupted,
+            other => StudyError::Target(Box::new(other)),
+        }
+    }
+}
+
+impl From<PostgresError> for Failure {
+    fn from(error: PostgresError) -> Failure {
+        error.to_string().into()
+    }
+}

@@ -1,0 +1,120 @@
+//! Everything observed of a run, as one value.
+//!
+//! Rules read nothing but this value, no server and no /proc. So a test changes one fact, and sees
+//! the rule that depends on it fail.
+
+use crate::process::SharedMapping;
+use crate::watch::Watched;
+use plumb_host::readings::DiskStats;
+use plumb_units::{Bytes, Nanos};
+
+/// A setting as the working session has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InForce {
+    pub name: String,
+    /// In the setting's unit, without the unit.
+    pub value: String,
+    /// Unit as the server writes it: `kB`, `8kB`, `ms`; empty for none.
+    pub unit: String,
+    pub default: String,
+    /// `command line`, `session`, `default`.
+    pub source: String,
+    /// True if another value waits for a restart.
+    pub pending: bool,
+}
+
+impl InForce {
+    /// Returns the value in bytes; `None` without a unit of memory.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        let digits = self.unit.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let scale = match &self.unit[digits.len()..] {
+            "B" => 1,
+            "kB" => Bytes::K,
+            "MB" => Bytes::M,
+            _ => return None,
+        };
+        let times = if digits.is_empty() { 1 } else { digits.parse().ok()? };
+        Some(self.value.parse::<u64>().ok()? * times * scale)
+    }
+
+    /// Formats the value with its unit.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.bytes() {
+            Some(bytes) => Bytes(bytes).as_setting(),
+            None => format!("{}{}", self.value, self.unit),
+        }
+    }
+}
+
+/// A setting of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub name: String,
+    /// Value as the study has it.
+    pub value: String,
+    /// The same value as the server writes it, without its unit.
+    pub canonical: String,
+}
+
+/// What the work was, as far as rules depend on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Bytes of the table.
+    pub table: Bytes,
+    /// Bytes of the index that was built.
+    pub index: Bytes,
+    pub commits: u64,
+    /// Sessions that worked at once.
+    pub sessions: u64,
+}
+
+/// Log of the measured time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogFacts {
+    pub bytes: Bytes,
+    /// Bytes of images of whole pages, as `pg_waldump` counts them in the files.
+    pub image_bytes: Option<Bytes>,
+    /// Size of a file of the log.
+    pub segment: Option<Bytes>,
+    /// Syncs that the server counts.
+    pub syncs: Option<u64>,
+}
+
+/// All that rules read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    pub major: u32,
+    pub asked: Vec<Asked>,
+    pub in_force: Vec<InForce>,
+    pub elapsed: Nanos,
+    pub watched: Watched,
+    pub done: Done,
+    pub log: LogFacts,
+    pub shared: Option<SharedMapping>,
+    /// Checksum of the first page of the table's file, read from the file.
+    pub page_checksum: Option<u16>,
+    /// Counters of the device; `None` if there is none, as on tmpfs.
+    pub disk: Option<DiskStats>,
+    /// Lines that the server wrote about its sorts.
+    pub sort_lines: Vec<String>,
+}
+
+impl Evidence {
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&InForce> {
+        self.in_force.iter().find(|set| set.name == name)
+    }
+
+    /// Returns a value in force as a number, in its unit.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.setting(name)?.value.parse().ok()
+    }
+
+    #[must_use]
+    pub fn bytes(&self, name: &str) -> Option<u64> {
+        self.setting(name)?.bytes()
+    }
+}

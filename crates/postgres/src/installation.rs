@@ -1,0 +1,206 @@
+//! Finds server programs: the directory that is named, or the highest version of the usual places.
+//!
+//! Debian's PATH has wrappers only, so a directory counts if it holds both `postgres` and `initdb`.
+//! `pg_config` comes last, because that of a client library may be of another version.
+
+use crate::PostgresError;
+use plumb_units::hex;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The oldest version whose views and options are known here.
+pub const OLDEST: u32 = 14;
+
+/// Directory of a server's programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installation {
+    pub directory: PathBuf,
+    /// Major version: 15.
+    pub major: u32,
+    /// Version as the server prints it: `15.18 (Debian 15.18-0+deb12u1)`.
+    pub version: String,
+}
+
+impl Installation {
+    /// Returns the named server; without a name the highest version found.
+    ///
+    /// # Errors
+    /// If there is none, or it is too old.
+    pub fn find(asked: Option<&str>) -> Result<Installation, PostgresError> {
+        match asked {
+            Some(asked) => Installation::of(&directory_of(Path::new(asked))),
+            None => Installation::all().into_iter().next().ok_or_else(|| PostgresError::NoServer {
+                looked: "PATH, /usr/lib/postgresql/*/bin, /usr/pgsql-*/bin and `pg_config --bindir`"
+                    .to_string(),
+            }),
+        }
+    }
+
+    /// Returns all servers of the usual places, the highest version first.
+    #[must_use]
+    pub fn all() -> Vec<Installation> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        directories.extend(versions_in("/usr/lib/postgresql", ""));
+        directories.extend(versions_in("/usr", "pgsql-"));
+        directories.extend(said(Command::new("pg_config").arg("--bindir")).map(PathBuf::from));
+        let mut found: Vec<Installation> = Vec::new();
+        for directory in directories {
+            let Ok(installation) = Installation::of(&directory) else { continue };
+            if found.iter().all(|known| known.directory != installation.directory) {
+                found.push(installation);
+            }
+        }
+        found.sort_by_key(|installation| std::cmp::Reverse(installation.major));
+        found
+    }
+
+    fn of(directory: &Path) -> Result<Installation, PostgresError> {
+        for program in ["postgres", "initdb"] {
+            if !directory.join(program).is_file() {
+                return Err(PostgresError::NoProgram { directory: directory.to_path_buf(), program });
+            }
+        }
+        let directory = linked(directory);
+        let line = said(Command::new(directory.join("postgres")).arg("--version")).unwrap_or_default();
+        let version = line.rsplit_once("(PostgreSQL) ").map_or("", |(_, version)| version).to_string();
+        let digits = version.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
+        let major = digits.parse().unwrap_or(0);
+        match major >= OLDEST {
+            true => Ok(Installation { directory, major, version }),
+            false => Err(PostgresError::TooOld { directory, found: line, oldest: OLDEST }),
+        }
+    }
+
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Returns a line of `pg_config`; `None` if it is not installed.
+    #[must_use]
+    pub fn config(&self, option: &str) -> Option<String> {
+        said(Command::new(self.program("pg_config")).arg(option))
+    }
+
+    /// Returns the optimisation that the server was built with, such as `-O2`. Builds for size
+    /// (`-Os`) are slower, and no figure of theirs holds for a distribution's server.
+    #[must_use]
+    pub fn optimisation(&self) -> Option<String> {
+        let flags = self.config("--cflags")?;
+        flags.split_whitespace().rev().find(|flag| flag.starts_with("-O")).map(str::to_string)
+    }
+
+    /// True if an extension's control file is installed.
+    #[must_use]
+    pub fn has_extension(&self, name: &str) -> bool {
+        let shared = self.config("--sharedir").map(PathBuf::from);
+        shared.is_some_and(|shared| shared.join(format!("extension/{name}.control")).is_file())
+    }
+
+    /// Hashes the server's program.
+    #[must_use]
+    pub fn sha256(&self) -> Option<String> {
+        let mut file = fs::File::open(self.program("postgres")).ok()?;
+        let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
+        while let count @ 1.. = file.read(&mut piece).ok()? {
+            hash.update(&piece[..count]);
+        }
+        Some(hex(&hash.finalize()))
+    }
+
+    /// Describes the server for the head of a report.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let built = self.optimisation().map_or(String::new(), |flag| format!(", built with {flag}"));
+        let hash = self.sha256().map_or(String::new(), |hash| format!(", sha256 {}", &hash[..16]));
+        format!("PostgreSQL {} of {}{built}{hash}", self.version, self.directory.display())
+    }
+}
+
+/// Returns the directory that the links of a directory's programs lead to, because the server's
+/// other programs are there; the directory itself if its programs are no links to one.
+fn linked(directory: &Path) -> PathBuf {
+    let program = directory.join("postgres").canonicalize();
+    let there = program.ok().and_then(|program| Some(program.parent()?.to_path_buf()));
+    there.filter(|there| there.join("initdb").is_file()).unwrap_or_else(|| directory.to_path_buf())
+}
+
+/// Returns the directory of a server named by its directory, its `bin` or its program.
+fn directory_of(asked: &Path) -> PathBuf {
+    match asked {
+        _ if asked.is_file() => asked.parent().unwrap_or(asked).to_path_buf(),
+        _ if asked.join("bin/postgres").is_file() => asked.join("bin"),
+        _ => asked.to_path_buf(),
+    }
+}
+
+/// Returns `bin` of each directory whose name is a prefix and a version.
+fn versions_in(directory: &str, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_version = |name: &str| {
+        name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_version));
+    named.map(|entry| entry.path().join("bin")).collect()
+}
+
+/// Returns what a program prints, if it succeeds.
+pub(crate) fn said(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Makes a directory with programs that print this version.
+    fn fake(version: &str, programs: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().expect("a directory");
+        for program in programs {
+            let path = directory.path().join(program);
+            fs::write(&path, format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n"))
+                .expect("a program");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+        directory
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_two_programs_and_its_version() {
+        let found = fake("16.4 (Debian 16.4-1)", &["postgres", "initdb"]);
+        let named = found.path().to_str().expect("text");
+        let installation = Installation::find(Some(named)).expect("both programs");
+        assert_eq!((installation.major, installation.version.as_str()), (16, "16.4 (Debian 16.4-1)"));
+        let by_program = found.path().join("postgres");
+        let by_program = Installation::find(by_program.to_str()).expect("by its program");
+        assert_eq!(by_program, installation);
+        let links = tempfile::tempdir().expect("a directory");
+        for program in ["postgres", "initdb"] {
+            std::os::unix::fs::symlink(found.path().join(program), links.path().join(program))
+                .expect("a link");
+        }
+        let linked = Installation::find(links.path().to_str()).expect("both programs");
+        assert_eq!(linked.directory, installation.directory, "the other programs are there");
+        let half = fake("16.4", &["postgres"]);
+        let error = Installation::find(half.path().to_str()).expect_err("no initdb").to_string();
+        assert!(error.contains("there is no initdb in it; name the directory that has both"), "{error}");
+    }
+
+    #[test]
+    fn an_old_server_is_refused_in_one_line() {
+        let old = fake("9.6.24", &["postgres", "initdb"]);
+        let error = Installation::find(old.path().to_str()).expect_err("too old").to_string();
+        assert!(
+            error.contains("is PostgreSQL postgres (PostgreSQL) 9.6.24, expected 14 or later"),
+            "{error}"
+        );
+        assert!(!error.contains('\n'));
+    }
+}

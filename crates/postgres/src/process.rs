@@ -1,0 +1,189 @@
+//! Readings of a server's process in /proc.
+//!
+//! The texts are parsed by pure functions, so that tests read recorded files.
+
+use plumb_host::kernel::status_field;
+use plumb_host::readings::{OpenFlags, ProcessIo};
+use plumb_units::{Bytes, Nanos};
+use rustix::process::Pid;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A clock tick of /proc/PID/stat, 100 a second on every architecture that Linux runs on today.
+const TICK: u64 = 10_000_000;
+
+/// Counters of a process since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Counters {
+    /// On a processor.
+    pub cpu: Nanos,
+    /// Ready to run, without a processor.
+    pub queue: Nanos,
+    /// `None` where this user may not read it.
+    pub io: Option<ProcessIo>,
+}
+
+/// True if a process was on a processor or ready for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum On {
+    Cpu,
+    Off,
+}
+
+impl Counters {
+    /// Reads them; `None` if the process has ended.
+    #[must_use]
+    pub fn of(pid: i32) -> Option<Counters> {
+        let (cpu, queue) = schedule(&text(pid, "schedstat")?)?;
+        let io = Pid::from_raw(pid).and_then(|pid| ProcessIo::of(pid).ok());
+        Some(Counters { cpu, queue, io })
+    }
+
+    #[must_use]
+    pub fn since(&self, earlier: &Counters) -> Counters {
+        Counters {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            queue: self.queue.saturating_sub(earlier.queue),
+            io: self.io.zip(earlier.io).map(|(later, earlier)| later.since(&earlier)),
+        }
+    }
+}
+
+/// Returns the state of a process; `None` if it has ended.
+#[must_use]
+pub fn on(pid: i32) -> Option<On> {
+    state(&text(pid, "stat")?)
+}
+
+/// Returns the CPU time of the children that a process has waited for.
+#[must_use]
+pub fn children_cpu(pid: i32) -> Option<Nanos> {
+    waited_for(&text(pid, "stat")?)
+}
+
+/// Returns the memory of a process that no other process shares.
+#[must_use]
+pub fn anonymous(pid: i32) -> Option<Bytes> {
+    kilobytes(&text(pid, "status")?, "RssAnon")
+}
+
+/// Returns the shared mapping that holds a server's buffers, from its first process.
+#[must_use]
+pub fn shared_mapping(pid: i32) -> Option<SharedMapping> {
+    mapping(&text(pid, "smaps")?)
+}
+
+/// The largest shared mapping of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedMapping {
+    pub size: Bytes,
+    pub page: Bytes,
+}
+
+/// Returns the open files of a process below a directory, by their paths in it, with their flags.
+#[must_use]
+pub fn open_files(pid: i32, directory: &Path) -> BTreeMap<PathBuf, OpenFlags> {
+    let at = format!("/proc/{pid}");
+    let entries = fs::read_dir(format!("{at}/fd")).into_iter().flatten().flatten();
+    let file = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        let inside = target.strip_prefix(directory).ok()?.to_path_buf();
+        let info = fs::read_to_string(format!("{at}/fdinfo/{}", entry.file_name().to_string_lossy())).ok()?;
+        let flags = u32::from_str_radix(status_field(&info, "flags")?, 8).ok()?;
+        Some((inside, OpenFlags::of_bits(flags)))
+    };
+    entries.filter_map(file).collect()
+}
+
+/// Returns the requests that the kernel took from the rings of a process, if it has any.
+#[must_use]
+pub fn ring_requests(pid: i32) -> Option<u64> {
+    let at = format!("/proc/{pid}");
+    let entries = fs::read_dir(format!("{at}/fd")).into_iter().flatten().flatten();
+    let requests = |entry: fs::DirEntry| {
+        let is_ring = fs::read_link(entry.path()).ok()?.as_os_str() == "anon_inode:[io_uring]";
+        let info = is_ring.then(|| format!("{at}/fdinfo/{}", entry.file_name().to_string_lossy()))?;
+        status_field(&fs::read_to_string(info).ok()?, "SqTail")?.parse::<u64>().ok()
+    };
+    entries.filter_map(requests).reduce(|one, other| one + other)
+}
+
+fn text(pid: i32, name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/{name}")).ok()
+}
+
+fn schedule(text: &str) -> Option<(Nanos, Nanos)> {
+    let mut numbers = text.split_whitespace().map(|number| number.parse().ok().map(Nanos));
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// Returns the fields of a stat file behind the name, which may contain any character.
+fn fields(stat: &str) -> impl Iterator<Item = &str> {
+    stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace()
+}
+
+fn state(stat: &str) -> Option<On> {
+    match fields(stat).next()? {
+        "R" => Some(On::Cpu),
+        "Z" | "X" => None,
+        _ => Some(On::Off),
+    }
+}
+
+fn waited_for(stat: &str) -> Option<Nanos> {
+    let mut ticks = fields(stat).skip(13).map(|number| number.parse::<u64>().ok());
+    Some(Nanos((ticks.next()?? + ticks.next()??) * TICK))
+}
+
+fn kilobytes(status: &str, name: &str) -> Option<Bytes> {
+    let number = status_field(status, name)?.split_whitespace().next()?.parse::<u64>().ok()?;
+    Some(Bytes(number * Bytes::K))
+}
+
+/// Parses the mapping of buffers: anonymous shared memory, named for its pages.
+fn mapping(smaps: &str) -> Option<SharedMapping> {
+    let mut found: Option<SharedMapping> = None;
+    let mut inside = false;
+    for line in smaps.lines() {
+        let is_head =
+            line.split(' ').next().is_some_and(|range| range.contains('-') && !range.ends_with(':'));
+        if is_head {
+            inside = line.ends_with("/dev/zero (deleted)") || line.ends_with("/anon_hugepage (deleted)");
+        } else if inside && let Some(size) = kilobytes(line, "Size") {
+            found = found.filter(|known| known.size >= size).or(Some(SharedMapping { size, page: Bytes(0) }));
+        } else if inside && let Some(page) = kilobytes(line, "KernelPageSize") {
+            found = found.map(|known| SharedMapping { page: known.page.max(page), ..known });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files of a server of version 15 under kernel 6.18.
+    const STAT: &str = include_str!("../tests/it/recorded/15/stat");
+    const SCHEDSTAT: &str = include_str!("../tests/it/recorded/15/schedstat");
+    const STATUS: &str = include_str!("../tests/it/recorded/15/status");
+    const SMAPS: &str = include_str!("../tests/it/recorded/15/smaps");
+
+    #[test]
+    fn recorded_files_of_a_server_are_read() {
+        let (cpu, queue) = schedule(SCHEDSTAT).expect("two times");
+        assert!(cpu.0 > 1_000_000 && queue.0 > 0, "{cpu} {queue}");
+        assert_eq!(state(STAT), Some(On::Off));
+        assert!(waited_for(STAT).is_some());
+        assert!(kilobytes(STATUS, "RssAnon").is_some_and(|memory| memory.0 > Bytes::M));
+        let shared = mapping(SMAPS).expect("a mapping of buffers");
+        assert!(shared.size.0 > 64 * Bytes::M && shared.page == Bytes(4096), "{shared:?}");
+    }
+
+    #[test]
+    fn a_name_with_a_bracket_does_not_shift_the_fields() {
+        assert_eq!(state("7 (postgres: a) b) R 1 2"), Some(On::Cpu));
+        assert_eq!(state("7 (postgres) Z 1 2"), None);
+        assert_eq!(state("nothing"), None);
+    }
+}

@@ -1,0 +1,233 @@
+//! Treatments that do nothing, each of which a server reports as set.
+
+use super::*;
+use crate::evidence::{Done, LogFacts};
+use crate::process::{Counters, SharedMapping};
+use crate::watch::{Process, Watched};
+use plumb_host::readings::{DiskStats, OpenFlags, ProcessIo};
+use plumb_units::Nanos;
+use std::collections::BTreeMap;
+
+fn in_force(name: &str, value: &str, unit: &str) -> InForce {
+    InForce {
+        name: name.to_string(),
+        value: value.to_string(),
+        unit: unit.to_string(),
+        source: "session".to_string(),
+        ..InForce::default()
+    }
+}
+
+fn asked(name: &str, value: &str) -> Asked {
+    Asked { name: name.to_string(), value: value.to_string(), canonical: value.to_string() }
+}
+
+fn process(pid: i32, kind: &str, grown: u64, read: (u64, u64)) -> Process {
+    let io = ProcessIo { rchar: Bytes(read.0), syscr: read.1, ..ProcessIo::default() };
+    Process {
+        pid,
+        kind: kind.to_string(),
+        leader: (kind == "parallel worker").then_some(1),
+        elapsed: Nanos(1_000_000_000),
+        counters: Counters { cpu: Nanos(900_000_000), queue: Nanos(0), io: Some(io) },
+        memory_grown: Bytes(grown),
+        samples: BTreeMap::new(),
+        ended: false,
+    }
+}
+
+/// An index build of a table of 100 MB with 64 MB of memory that wrote temporary files.
+fn build() -> Evidence {
+    Evidence {
+        major: 18,
+        asked: vec![asked("maintenance_work_mem", "65536")],
+        in_force: vec![in_force("maintenance_work_mem", "65536", "kB")],
+        elapsed: Nanos(1_000_000_000),
+        watched: Watched {
+            processes: vec![process(1, "client backend", 60 * Bytes::M, (100 * Bytes::M, 800))],
+            samples: 100,
+            temporary_bytes: Bytes(70 * Bytes::M),
+            ..Watched::default()
+        },
+        done: Done {
+            table: Bytes(100 * Bytes::M),
+            index: Bytes(30 * Bytes::M),
+            sessions: 1,
+            ..Done::default()
+        },
+        disk: Some(DiskStats::default()),
+        ..Evidence::default()
+    }
+}
+
+/// Sets one more setting, as asked and in force.
+fn with(mut evidence: Evidence, name: &str, value: &str, unit: &str) -> Evidence {
+    evidence.asked = vec![asked(name, value)];
+    evidence.in_force.retain(|set| set.name != name);
+    evidence.in_force.push(in_force(name, value, unit));
+    evidence
+}
+
+#[track_caller]
+fn check(evidence: &Evidence, expected: Held, part: &str) {
+    let (receipts, _) = receipts(evidence);
+    let receipt = receipts.first().expect("one setting");
+    assert_eq!(receipt.held, expected, "{receipt:?}");
+    assert!(receipt.evidence.contains(part), "{}", receipt.evidence);
+    assert!(!receipt.evidence.contains('\n'));
+}
+
+#[test]
+fn memory_that_was_used_and_not_exceeded_holds() {
+    check(&build(), Held::Held, "private memory of 1 processes grew by 60.0 MB; 70.0 MB of temporary files");
+    let mut small = build();
+    small.watched.processes[0].memory_grown = Bytes(20 * Bytes::M);
+    check(&small, Held::Contradicted, "at least 32.0 MB");
+    let mut large = build();
+    large.watched.processes[0].memory_grown = Bytes(200 * Bytes::M);
+    check(&large, Held::Contradicted, "grew by 200 MB");
+    // A sort that fits uses what it needs.
+    small.watched.temporary_bytes = Bytes(0);
+    check(&small, Held::Held, "no temporary files");
+}
+
+#[test]
+fn a_value_that_is_not_in_force_contradicts_whatever_else_is_seen() {
+    let mut evidence = build();
+    evidence.asked[0].canonical = "131072".to_string();
+    check(&evidence, Held::Contradicted, "pg_settings: 64M in force, by session");
+    let mut waits = build();
+    waits.in_force[0].pending = true;
+    check(&waits, Held::Contradicted, "another value waits for a restart");
+}
+
+#[test]
+fn workers_cut_by_memory_contradict_with_the_cure() {
+    let evidence = with(build(), "max_parallel_maintenance_workers", "2", "");
+    check(
+        &evidence,
+        Held::Contradicted,
+        "gives each of 3 processes 21.3 MB, and PostgreSQL takes no worker below 32.0 MB: give it 96.0 MB",
+    );
+    let mut enough = evidence.clone();
+    enough.watched.workers = 2;
+    check(&enough, Held::Held, "2 processes `parallel worker` at once, of 2");
+    let mut short = evidence;
+    short.sort_lines = vec!["begin index sort: unique = f, workMem = 1, randomAccess = f".to_string(); 4];
+    check(&short, Held::NotChecked, "2 began by the server's word, and ended between two samples");
+}
+
+#[test]
+fn reads_above_the_silent_cap_contradict() {
+    let capped = with(build(), "io_combine_limit", "128", "8kB");
+    let mut capped = capped;
+    capped.in_force.push(in_force("io_max_combine_limit", "16", "8kB"));
+    check(&capped, Held::Contradicted, "io_max_combine_limit = 128K is used instead, without a word");
+    let below = with(capped, "io_combine_limit", "8", "8kB");
+    check(&below, Held::Held, "a read on average");
+}
+
+#[test]
+fn a_method_that_fell_back_contradicts() {
+    let evidence = with(build(), "io_method", "worker", "");
+    let mut idle = evidence.clone();
+    idle.watched.processes.push(process(2, "io worker", 0, (0, 0)));
+    check(&idle, Held::Contradicted, "processes `io worker` read 0 B of a table of 100 MB");
+    let mut busy = evidence;
+    busy.watched.processes.push(process(2, "io worker", 0, (99 * Bytes::M, 700)));
+    check(&busy, Held::Held, "read 99.0 MB");
+    let sync = with(busy, "io_method", "sync", "");
+    check(&sync, Held::Contradicted, "io worker");
+    let ring = with(build(), "io_method", "io_uring", "");
+    check(&ring, Held::Contradicted, "0 requests through rings");
+}
+
+#[test]
+fn huge_pages_that_fell_back_contradict() {
+    let mut evidence = with(build(), "huge_pages", "on", "");
+    evidence.shared = Some(SharedMapping { size: Bytes(80 * Bytes::M), page: Bytes(4096) });
+    check(&evidence, Held::Contradicted, "pages of 4.00 KB");
+    evidence.shared = Some(SharedMapping { size: Bytes(80 * Bytes::M), page: Bytes(2 * Bytes::M) });
+    check(&evidence, Held::Held, "pages of 2.00 MB");
+    let tried = with(evidence, "huge_pages", "try", "");
+    check(&tried, Held::Contradicted, "pages of 2.00 MB");
+}
+
+#[test]
+fn a_delay_with_too_few_siblings_contradicts() {
+    let mut evidence = with(build(), "commit_delay", "1000", "us");
+    evidence.in_force.push(in_force("commit_siblings", "5", ""));
+    evidence.done = Done { commits: 1000, sessions: 4, ..Done::default() };
+    evidence.log.syncs = Some(900);
+    check(
+        &evidence,
+        Held::Contradicted,
+        "commit_siblings = 5 other sessions are active, and there are 3; 1000 commits with 900 syncs",
+    );
+    evidence.done.sessions = 8;
+    check(&evidence, Held::Held, "1.11 each");
+}
+
+#[test]
+fn direct_files_without_a_device_below_contradict() {
+    let mut evidence = with(build(), "debug_io_direct", "data", "");
+    let direct = OpenFlags::of_bits(0o2_140_002);
+    evidence.watched.open.insert("base/5/16384".into(), direct);
+    assert!(direct.direct || cfg!(not(target_arch = "x86_64")));
+    check(&evidence, Held::Held, "O_DIRECT in 1 of 1 data files, 0 of 0 files of the log");
+    evidence.disk = None;
+    check(&evidence, Held::Contradicted, "no device below it, as on tmpfs");
+}
+
+#[test]
+fn the_flags_of_the_log_tell_the_method_of_its_syncs() {
+    let mut evidence = with(build(), "wal_sync_method", "open_datasync", "");
+    let segment = "pg_wal/000000010000000000000001";
+    evidence.watched.open.insert(segment.into(), OpenFlags::of_bits(0o2));
+    check(
+        &evidence,
+        Held::Contradicted,
+        "of 1 open files of the log 0 with O_SYNC, 0 with O_DSYNC, 0 with O_DIRECT",
+    );
+    evidence.watched.open.insert(segment.into(), OpenFlags::of_bits(0o10_002));
+    check(&evidence, Held::Held, "1 with O_DSYNC");
+    let plain = with(evidence.clone(), "wal_sync_method", "fdatasync", "");
+    check(&plain, Held::Contradicted, "1 with O_DSYNC");
+    evidence.watched.open.clear();
+    evidence.watched.open.insert("pg_wal/archive_status".into(), OpenFlags::of_bits(0));
+    check(&evidence, Held::NotChecked, "no file of the log was open");
+}
+
+#[test]
+fn only_what_is_outside_gives_a_reading_where_nothing_tells_two_values_apart() {
+    let mut evidence = with(build(), "wal_sync_method", "fsync", "");
+    evidence.watched.open.insert("pg_wal/000000010000000000000001".into(), OpenFlags::of_bits(0o2));
+    let (found, readings) = receipts(&evidence);
+    assert_eq!((found[0].held, found[0].seen, readings.len()), (Held::Held, Seen::Inside, 0));
+    let (found, readings) = receipts(&build());
+    assert_eq!((found[0].seen, readings[0].setting.as_str()), (Seen::Outside, "maintenance_work_mem"));
+    assert!(readings[0].step < readings[0].value);
+}
+
+#[test]
+fn checksums_are_read_from_a_page() {
+    let mut evidence = build();
+    evidence.asked = vec![asked("data_checksums", "on")];
+    evidence.page_checksum = Some(0);
+    check(&evidence, Held::Contradicted, "checksum 0x0000");
+    evidence.page_checksum = Some(0x1234);
+    check(&evidence, Held::Held, "checksum 0x1234");
+    evidence.log = LogFacts { segment: Some(Bytes(Bytes::M)), ..LogFacts::default() };
+    evidence.asked = vec![asked("wal_segment_size", "1M")];
+    check(&evidence, Held::Held, "files of 1.00 MB in pg_wal");
+}
+
+#[test]
+fn a_setting_of_a_newer_version_and_every_rule_has_a_name_of_its_own() {
+    let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    assert_eq!(rule_of("io_method").map(|rule| rule.since), Some(18));
+}

@@ -1,0 +1,320 @@
+//! One run: a server is started with the settings of an arm, works, is verified, and stops.
+//!
+//! ```text
+//! start ──> checkpoint ──> [ readings ──> work ──> readings ] ──> verify ──> undo ──> stop
+//! ```
+//!
+//! The server starts for every run, also between two runs of equal settings. Otherwise a start
+//! would be confounded with the arms that need one.
+
+use crate::PostgresError;
+use crate::assemble::{self, Ran};
+use crate::cluster::{Borrowed, Server};
+use crate::evidence::{Asked, Evidence, LogFacts};
+use crate::installation::{Installation, said};
+use crate::process;
+use crate::receipts::rule_of;
+use crate::session::Session;
+use crate::watch::{Sampling, Watch};
+use crate::workload::{self, Begun, Execution, PEACE, Place};
+use plumb_events::{Cancel, clock};
+use plumb_host::device::DeviceDescription;
+use plumb_host::readings::DiskStats;
+use plumb_record::Record;
+use plumb_study::disturbance::{self, DiskBytes, Stretch};
+use plumb_study::machine::{self, CpuTimes};
+use plumb_study::vocabulary::{Assignment, TakesEffect};
+use plumb_units::{Bytes, Nanos, path_of_text};
+use plumb_workload::Work;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Extension whose counters see the temporary files of an index build.
+pub(crate) const STATEMENTS: &str = "pg_stat_statements";
+
+/// Request for a run of a server.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PostgresRun {
+    /// Text form of a path ([`plumb_units::path_text`]).
+    pub home: String,
+    pub path: String,
+    /// Directory of the server's programs.
+    pub server: String,
+    pub settings: Vec<Assignment>,
+    pub workload: String,
+    /// Parameters as they would be typed.
+    pub parameters: Vec<(String, String)>,
+    pub command_line: String,
+}
+
+impl PostgresRun {
+    fn work(&self) -> Result<Work, PostgresError> {
+        let execution = workload::execution(&self.workload)?;
+        let mut work = Work::of(execution.workload());
+        let values = self.parameters.iter();
+        values
+            .into_iter()
+            .try_for_each(|(name, value)| work.set(name, value))
+            .map_err(PostgresError::Unfit)?;
+        Ok(work)
+    }
+
+    #[must_use]
+    pub fn borrowed(&self, installation: Installation) -> Borrowed {
+        Borrowed { installation, home: path_of_text(&self.home) }
+    }
+
+    /// Makes the run.
+    ///
+    /// # Errors
+    /// If the server refuses a setting, or ends, or a statement fails.
+    pub fn execute(&self) -> Result<Record, PostgresError> {
+        let installation = Installation::find(Some(&self.server))?;
+        let borrowed = self.borrowed(installation);
+        let (execution, work) = (workload::execution(&self.workload)?, self.work()?);
+        let options = options(execution, &borrowed.installation, &self.settings);
+        let asked = asked(&borrowed, &options, &self.settings)?;
+        let cancel = Cancel::default();
+        let server = borrowed.start(&of(&options, Way::Start), &cancel)?;
+        let session = of(&options, Way::Session);
+        let place = Place { server: &server, work: &work, session: &session, cancel: &cancel };
+        let mut begun = execution.begin(&place)?;
+        let mut ran = self.measured(&borrowed, &server, (execution, &work), &mut *begun)?;
+        ran.evidence.asked = asked;
+        ran.checks = begun.verify()?;
+        begun.undo()?;
+        drop(begun);
+        server.stop()?;
+        Ok(assemble::record(&ran))
+    }
+
+    fn measured(
+        &self,
+        borrowed: &Borrowed,
+        server: &Server,
+        (execution, work): (&dyn Execution, &Work),
+        begun: &mut dyn Begun,
+    ) -> Result<Ran, PostgresError> {
+        let device = plumb_io::describe_device(&path_of_text(&self.path))?;
+        let mut beside = Session::connect(server, "plumb readings")?;
+        beside.run("a checkpoint is taken", "checkpoint")?;
+        let devices = vec![device];
+        let watched = disturbance::Watched::of(&devices);
+        let (position, syncs) = (log_position(&mut beside)?, syncs(&mut beside)?);
+        let watch = Watch::start(server, &borrowed.data(), sampling(&self.settings))?;
+        let (disk, cpu, earlier) = (disk(&devices), CpuTimes::read(), watched.read());
+        let (wall, load, begin) = (clock::wall(), machine::load_average(), clock::now());
+        begun.work()?;
+        let elapsed = clock::now().saturating_sub(begin);
+        let (later, cpu_later) = (watched.read(), CpuTimes::read());
+        let (end_wall, disk_later) = (clock::wall(), self::disk(&devices));
+        let seen = watch.end();
+        let outcome = begun.outcome()?;
+        let log = log_facts(borrowed, &mut beside, (position, syncs))?;
+        let own_cpu = Nanos(seen.processes.iter().map(|process| process.counters.cpu.0).sum());
+        let own_io = seen.processes.iter().filter_map(|process| process.counters.io);
+        let own_io = own_io.map(|io| DiskBytes::of(&io)).fold(DiskBytes::default(), |sum, io| DiskBytes {
+            read: sum.read + io.read,
+            written: sum.written + io.written,
+        });
+        let evidence = Evidence {
+            major: borrowed.installation.major,
+            asked: Vec::new(),
+            in_force: begun.settings()?,
+            elapsed,
+            done: outcome.done,
+            log,
+            shared: process::shared_mapping(server.pid().as_raw_nonzero().get()),
+            page_checksum: page_checksum(&borrowed.data(), &mut beside, execution.table())?,
+            disk: disk_later.zip(disk).map(|(later, earlier)| later.since(&earlier)),
+            sort_lines: outcome.sort_lines.clone(),
+            watched: seen,
+        };
+        let stretch = Stretch {
+            own_cpu: Some(own_cpu + evidence.watched.cost + evidence.watched.unseen_cpu),
+            own_io: Some(own_io),
+            unwritten: earlier.unwritten(),
+            ..Stretch::between(&watched, &earlier, &later)
+        };
+        let host_cpu =
+            cpu_later.zip(cpu).map(|(later, earlier)| later.since(&earlier, load, machine::load_average()));
+        Ok(Ran {
+            title: format!(
+                "PLUMB REPORT  Workload: {} on PostgreSQL {}",
+                self.workload, borrowed.installation.version
+            ),
+            evidence,
+            outcome,
+            checks: Vec::new(),
+            devices,
+            work: work.clone(),
+            command_line: self.command_line.clone(),
+            begin,
+            wall: (wall, end_wall),
+            host_cpu,
+            stretch,
+        })
+    }
+}
+
+/// Words of a study that are no settings of the server: which server, and whether it is sampled.
+pub(crate) const WORDS: [&str; 2] = ["server", "sampler"];
+
+fn sampling(settings: &[Assignment]) -> Sampling {
+    let off = settings.iter().any(|set| set.name == WORDS[1] && set.value == "off");
+    if off { Sampling::Off } else { Sampling::On }
+}
+
+/// Way in which a setting reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Start,
+    Session,
+    /// Made with the data directory.
+    Creation,
+}
+
+/// Returns all settings of a run: those of all runs, those of the workload, those of the arm. Of
+/// several values of a setting the last counts.
+pub(crate) fn options(
+    execution: &dyn Execution,
+    installation: &Installation,
+    settings: &[Assignment],
+) -> Vec<(String, String, Way)> {
+    let mut all: Vec<(String, String, Way)> = Vec::new();
+    let mut set = |name: &str, value: &str, way| {
+        all.retain(|(known, ..)| known != name);
+        all.push((name.to_string(), value.to_string(), way));
+    };
+    for (name, value) in PEACE.iter().chain(execution.settings()) {
+        set(name, value, Way::Start);
+    }
+    if installation.has_extension(STATEMENTS) {
+        set("shared_preload_libraries", STATEMENTS, Way::Start);
+    }
+    for Assignment { name, value } in settings {
+        let way = match rule_of(name).map(|rule| rule.takes_effect) {
+            _ if WORDS.contains(&name.as_str()) => Way::Creation,
+            Some(TakesEffect::Session) => Way::Session,
+            Some(TakesEffect::Build | TakesEffect::Creation | TakesEffect::Offline) => Way::Creation,
+            _ => Way::Start,
+        };
+        set(name, value, way);
+    }
+    all
+}
+
+pub(crate) fn of(options: &[(String, String, Way)], way: Way) -> Vec<(String, String)> {
+    let ours = options.iter().filter(|(.., theirs)| *theirs == way);
+    ours.map(|(name, value, _)| (name.clone(), value.clone())).collect()
+}
+
+/// Returns the settings of an arm, each with the value that the server makes of it.
+fn asked(
+    borrowed: &Borrowed,
+    options: &[(String, String, Way)],
+    settings: &[Assignment],
+) -> Result<Vec<Asked>, PostgresError> {
+    let given: Vec<_> = of(options, Way::Start).into_iter().chain(of(options, Way::Session)).collect();
+    let known = |name: &str| given.iter().any(|(known, _)| known == name);
+    let names: Vec<&str> = settings.iter().map(|set| set.name.as_str()).filter(|name| known(name)).collect();
+    let canonical = borrowed.effective(&given, &names)?;
+    let of_name = |name: &str| names.iter().position(|known| *known == name).map(|at| canonical[at].clone());
+    let asked = settings.iter().filter(|set| set.name != WORDS[0]).map(|Assignment { name, value }| Asked {
+        canonical: of_name(name).unwrap_or_else(|| value.clone()),
+        name: name.clone(),
+        value: value.clone(),
+    });
+    Ok(asked.collect())
+}
+
+/// Returns the log's position, with a commit that writes everything before it.
+fn log_position(session: &mut Session<'_>) -> Result<u64, PostgresError> {
+    const DURING: &str = "the log's position is read";
+    session.run(DURING, "set synchronous_commit = on; select txid_current()")?;
+    let position: i64 = session.value(DURING, "select (pg_current_wal_insert_lsn() - '0/0')::bigint")?;
+    Ok(u64::try_from(position).unwrap_or(0))
+}
+
+/// Returns the syncs of the log that the server counts; `None` if its version counts none.
+fn syncs(session: &mut Session<'_>) -> Result<Option<u64>, PostgresError> {
+    const DURING: &str = "the syncs are read";
+    let views =
+        "select count(*) from pg_attribute where attrelid = 'pg_stat_wal'::regclass and attname = 'wal_sync'";
+    let statement = match session.value::<i64>(DURING, views)? {
+        0 => "select coalesce(sum(fsyncs), 0)::bigint from pg_stat_io where object = 'wal'",
+        _ => "select wal_sync from pg_stat_wal",
+    };
+    let count: i64 = session.value(DURING, statement)?;
+    Ok(u64::try_from(count).ok())
+}
+
+/// Returns what the log has of the measured time.
+fn log_facts(
+    borrowed: &Borrowed,
+    session: &mut Session<'_>,
+    (position, before): (u64, Option<u64>),
+) -> Result<LogFacts, PostgresError> {
+    let end = log_position(session)?;
+    let counted = syncs(session)?.zip(before).map(|(later, earlier)| later.saturating_sub(earlier));
+    Ok(LogFacts {
+        bytes: Bytes(end.saturating_sub(position)),
+        image_bytes: images(borrowed, [position, end]),
+        segment: segment(&borrowed.data()),
+        syncs: counted,
+    })
+}
+
+/// Returns the bytes of page images between two positions, as `pg_waldump` counts them.
+fn images(borrowed: &Borrowed, positions: [u64; 2]) -> Option<Bytes> {
+    let [start, end] = positions.map(|position| format!("{:X}/{:X}", position >> 32, position & 0xFFFF_FFFF));
+    let mut command = Command::new(borrowed.installation.program("pg_waldump"));
+    command.arg("-p").arg(borrowed.data().join("pg_wal")).args(["--stats", "-s", &start, "-e", &end]);
+    image_bytes(&said(&mut command)?)
+}
+
+/// Parses the line of totals: number, bytes of records, of page images, of both. Shares are in
+/// brackets.
+fn image_bytes(report: &str) -> Option<Bytes> {
+    let total = report.lines().find_map(|line| line.strip_prefix("Total"))?;
+    let numbers = total.split_whitespace().filter(|word| !word.starts_with('['));
+    numbers.filter_map(|word| word.parse().ok()).nth(2).map(Bytes)
+}
+
+fn disk(devices: &[DeviceDescription]) -> Option<DiskStats> {
+    let name = devices.iter().find_map(|device| Some(&device.block.as_ref()?.disk));
+    DiskStats::read(name?).ok()
+}
+
+/// Returns the size of a file of the log.
+fn segment(data: &Path) -> Option<Bytes> {
+    let entries = fs::read_dir(data.join("pg_wal")).ok()?.flatten();
+    let sizes =
+        entries.filter(|entry| entry.file_name().len() == 24).filter_map(|entry| entry.metadata().ok());
+    sizes.map(|found| Bytes(found.len())).max()
+}
+
+/// Reads the checksum of the first page of a table from its file: bytes 8 and 9.
+fn page_checksum(data: &Path, session: &mut Session<'_>, table: &str) -> Result<Option<u16>, PostgresError> {
+    let statement = format!("select pg_relation_filepath('{table}')");
+    let path: String = session.value("the table's file is looked for", &statement)?;
+    let mut head = [0; 10];
+    let read = fs::File::open(data.join(PathBuf::from(path))).and_then(|mut file| file.read_exact(&mut head));
+    Ok(read.ok().map(|()| u16::from_ne_bytes([head[8], head[9]])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_page_images_are_the_third_total() {
+        let report = "WAL statistics between 0/15 and 0/20:\nType  N (%)\n----  -\nHeap 3 ( 75.00) 1 ( 1.00)\n--------\n\
+                      Total   4      4210 [12.34%]     29906 [87.66%]     34116 [100%]\n";
+        assert_eq!(image_bytes(report), Some(Bytes(29906)));
+        assert_eq!(image_bytes("nothing"), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! A session of a server, with errors that say what it did.
+
+use crate::PostgresError;
+use crate::cluster::Server;
+use crate::evidence::InForce;
+use plumb_events::{clock, locked};
+use plumb_units::Nanos;
+use postgres::types::{FromSqlOwned, ToSql};
+use postgres::{Client, Row, Statement};
+use std::sync::{Arc, Mutex};
+
+/// Lines that the server wrote to a session, with the time of their arrival.
+type Lines = Arc<Mutex<Vec<(Nanos, String)>>>;
+
+/// A session; each error names the step that failed.
+pub struct Session<'s> {
+    server: &'s Server,
+    client: Client,
+    lines: Lines,
+}
+
+impl<'s> Session<'s> {
+    /// Connects under a name.
+    ///
+    /// # Errors
+    /// If the server has ended or refuses.
+    pub fn connect(server: &'s Server, name: &str) -> Result<Session<'s>, PostgresError> {
+        let lines = Lines::default();
+        let theirs = Arc::clone(&lines);
+        let client = server.connect(name, move |line| locked(&theirs).push((clock::now(), line)))?;
+        Ok(Session { server, client, lines })
+    }
+
+    #[must_use]
+    pub fn server(&self) -> &'s Server {
+        self.server
+    }
+
+    /// Runs statements without results.
+    ///
+    /// # Errors
+    /// The server's, with the name of the step.
+    pub fn run(&mut self, during: &str, statements: &str) -> Result<(), PostgresError> {
+        self.client.batch_execute(statements).map_err(|error| self.server.failed(during, &error))
+    }
+
+    /// Sets a setting of the session.
+    ///
+    /// # Errors
+    /// If the server refuses the value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), PostgresError> {
+        let during = format!("SET {name} = {value}");
+        let done = self.client.query("select set_config($1, $2, false)", &[&name, &value]);
+        done.map(|_| ()).map_err(|error| self.server.failed(&during, &error))
+    }
+
+    /// # Errors
+    /// The server's, with the name of the step.
+    pub fn rows(
+        &mut self,
+        during: &str,
+        statement: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, PostgresError> {
+        self.client.query(statement, values).map_err(|error| self.server.failed(during, &error))
+    }
+
+    /// Returns the first column of the only row.
+    ///
+    /// # Errors
+    /// If there is another number of rows, or the column has another type.
+    pub fn value<T: FromSqlOwned>(&mut self, during: &str, statement: &str) -> Result<T, PostgresError> {
+        let row = self.client.query_one(statement, &[]);
+        row.and_then(|row| row.try_get(0)).map_err(|error| self.server.failed(during, &error))
+    }
+
+    /// # Errors
+    /// If the statement is wrong.
+    pub fn prepare(&mut self, during: &str, statement: &str) -> Result<Statement, PostgresError> {
+        self.client.prepare(statement).map_err(|error| self.server.failed(during, &error))
+    }
+
+    /// Executes a prepared statement; returns the number of rows.
+    ///
+    /// # Errors
+    /// The server's, with the name of the step.
+    pub fn execute(
+        &mut self,
+        during: &str,
+        statement: &Statement,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<u64, PostgresError> {
+        self.client.execute(statement, values).map_err(|error| self.server.failed(during, &error))
+    }
+
+    /// Passes bytes to a COPY statement by a function that writes them; returns the rows.
+    ///
+    /// # Errors
+    /// Those of the function, and the server's.
+    pub fn copy(
+        &mut self,
+        statement: &str,
+        write: impl FnOnce(
+            &mut dyn std::io::Write,
+            &dyn Fn(std::io::Error) -> PostgresError,
+        ) -> Result<u64, PostgresError>,
+    ) -> Result<u64, PostgresError> {
+        const DURING: &str = "the rows are loaded";
+        let server = self.server;
+        let failed = |error: std::io::Error| {
+            let theirs = error.get_ref().and_then(|error| error.downcast_ref::<postgres::Error>());
+            match theirs {
+                Some(theirs) => server.failed(DURING, theirs),
+                None => PostgresError::Died { during: DURING.to_string(), said: error.to_string() },
+            }
+        };
+        let mut writer = self.client.copy_in(statement).map_err(|error| server.failed(DURING, &error))?;
+        write(&mut writer, &failed)?;
+        writer.finish().map_err(|error| server.failed(DURING, &error))
+    }
+
+    /// Makes the server publish the session's statistics, which it does once a second otherwise.
+    /// Version 14 has no such request.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn flush_statistics(&mut self) -> Result<(), PostgresError> {
+        let known = "select count(*) from pg_proc where proname = 'pg_stat_force_next_flush'";
+        match self.value::<i64>("statistics are flushed", known)? {
+            0 => Ok(()),
+            _ => self.run("statistics are flushed", "select pg_stat_force_next_flush()"),
+        }
+    }
+
+    /// Takes the lines that the server has written to the session.
+    #[must_use]
+    pub fn take_lines(&mut self) -> Vec<(Nanos, String)> {
+        std::mem::take(&mut *locked(&self.lines))
+    }
+
+    /// Returns all settings as this session has them.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn settings(&mut self) -> Result<Vec<InForce>, PostgresError> {
+        let statement = "select name, coalesce(setting, ''), coalesce(unit, ''), coalesce(boot_val, ''), source, \
+                         pending_restart from pg_settings";
+        let rows = self.rows("the settings are read", statement, &[])?;
+        let text = |row: &Row, column: usize| row.try_get::<_, String>(column).unwrap_or_default();
+        let setting = |row: &Row| InForce {
+            name: text(row, 0),
+            value: text(row, 1),
+            unit: text(row, 2),
+            default: text(row, 3),
+            source: text(row, 4),
+            pending: row.try_get(5).unwrap_or_default(),
+        };
+        Ok(rows.iter().map(setting).collect())
+    }
+}

@@ -1,0 +1,307 @@
+//! Servers of plumb's own as a target of a study.
+//!
+//! A data directory is made and loaded once for all arms, unless they differ in what is fixed when
+//! it is made: the server's build, checksums, the size of the log's files. Then each run has one of
+//! its own, because the place of its files would pass for the effect of the setting.
+//!
+//! A workload that writes has a copy of the loaded directory for each run, made from the same
+//! golden one.
+
+use crate::PostgresError;
+use crate::cluster::{Cluster, Creation, end_server};
+use crate::installation::Installation;
+use crate::receipts::{is_on, rule_of};
+use crate::run::{PostgresRun, WORDS, Way, of, options};
+use crate::session::Session;
+use crate::vocabulary::{NAME, Postgres, parameter};
+use crate::workload::{self, Execution};
+use plumb_host::device::DeviceDescription;
+use plumb_io::named_directory;
+use plumb_record::{Device, Record};
+use plumb_study::StudyError;
+use plumb_study::bundle::{Environment, Settled};
+use plumb_study::canary::Canary;
+use plumb_study::definition::Study;
+use plumb_study::settle;
+use plumb_study::targets::child::{self, Request, Runner};
+use plumb_study::targets::{Failure, NoRecord, Opening, Preparation, Target, creation_settings_of};
+use plumb_study::vocabulary::{Assignment, Vocabulary};
+use plumb_units::{Bytes, parse_size, path_of_text, path_text};
+use plumb_workload::Work;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+/// Settings of a load: nothing needs to survive a crash of it.
+const LOADING: [(&str, &str); 5] = [
+    ("fsync", "off"),
+    ("wal_level", "minimal"),
+    ("max_wal_senders", "0"),
+    ("max_wal_size", "4GB"),
+    ("autovacuum", "off"),
+];
+/// Start of the names of studies' files, which the directory's own prefix replaces.
+const STUDY: &str = "plumb-study-";
+
+/// A loaded data directory.
+struct Loaded {
+    /// Settings it was made with.
+    fixed: Vec<Assignment>,
+    cluster: Cluster,
+}
+
+/// Servers under a path.
+pub struct PostgresTarget<'a> {
+    opening: Opening<'a>,
+    device: DeviceDescription,
+    study: String,
+    vocabulary: Vocabulary,
+    work: Work,
+    /// The server, unless arms differ in it.
+    installation: Installation,
+    installations: Vec<Installation>,
+    id: String,
+    /// True if each run has a data directory of its own.
+    own_data: bool,
+    loaded: Option<Loaded>,
+}
+
+impl<'a> PostgresTarget<'a> {
+    /// Opens servers under a path for the runs of a study.
+    ///
+    /// # Errors
+    /// If the path or a server is missing, or a server lacks a setting.
+    pub fn open(study: &Study, opening: Opening<'a>) -> Result<PostgresTarget<'a>, PostgresError> {
+        let path = named_directory::require("--path", opening.path)?;
+        let device = plumb_io::describe_device(&path)?;
+        let mut named: Vec<&str> =
+            study.all_settings().filter(|set| set.name == WORDS[0]).map(|set| set.value.as_str()).collect();
+        named.sort_unstable();
+        named.dedup();
+        let installations = match named.is_empty() {
+            true => vec![Installation::find(None)?],
+            false => {
+                named.into_iter().map(|name| Installation::find(Some(name))).collect::<Result<_, _>>()?
+            }
+        };
+        for installation in &installations {
+            study.all_settings().try_for_each(|set| require_version(installation, set))?;
+        }
+        let work = study.work.clone();
+        let work =
+            work.ok_or_else(|| PostgresError::Unfit(format!("study {}: it has no workload", study.name)))?;
+        Ok(PostgresTarget {
+            opening,
+            device,
+            study: study.name.clone(),
+            vocabulary: study.vocabulary.clone(),
+            work,
+            installation: installations[0].clone(),
+            installations,
+            id: String::new(),
+            own_data: false,
+            loaded: None,
+        })
+    }
+
+    fn execution(&self) -> Result<&'static dyn Execution, PostgresError> {
+        workload::execution(self.work.workload.name)
+    }
+
+    fn installation_of(&self, settings: &[Assignment]) -> Result<Installation, PostgresError> {
+        match settings.iter().find(|set| set.name == WORDS[0]) {
+            Some(set) => Installation::find(Some(&set.value)),
+            None => Ok(self.installation.clone()),
+        }
+    }
+
+    fn require_room(&self) -> Result<(), PostgresError> {
+        let (needed, free) = (self.execution()?.room(&self.work), self.device.space.free);
+        match free >= needed {
+            true => Ok(()),
+            false => Err(PostgresError::NoRoom { path: self.device.path.clone(), needed, free }),
+        }
+    }
+
+    /// Makes and loads the data directory for these settings, after removing the previous one. An
+    /// interrupt ends it in any step, with an error of that step.
+    fn create(&mut self, fixed: Vec<Assignment>) -> Result<(), PostgresError> {
+        let made = self.make(fixed);
+        self.opening.cancel.check()?;
+        made
+    }
+
+    fn make(&mut self, fixed: Vec<Assignment>) -> Result<(), PostgresError> {
+        self.loaded = None;
+        self.require_room()?;
+        let installation = self.installation_of(&fixed)?;
+        let cluster = Cluster::create(&self.device.path, &self.id, &installation, &creation(&fixed)?)?;
+        self.opening.observer.made(cluster.home());
+        let given = LOADING.map(|(name, value)| (name.to_string(), value.to_string()));
+        let server = cluster.borrowed().start(&given, &self.opening.cancel)?;
+        let mut session = Session::connect(&server, "plumb load")?;
+        self.execution()?.load(&mut session, &self.work, &self.opening.cancel)?;
+        session.run("a checkpoint is taken", "checkpoint")?;
+        drop(session);
+        server.stop()?;
+        self.loaded = Some(Loaded { fixed, cluster });
+        Ok(())
+    }
+
+    /// Rejects arms whose settings the server makes the same of, such as a value and its default.
+    fn require_treatments(&self, arms: &[Vec<Assignment>]) -> Result<(), StudyError> {
+        let Some(Loaded { fixed, cluster }) = &self.loaded else { return Ok(()) };
+        let borrowed = cluster.borrowed();
+        let is_server = |name: &str| parameter(name).is_none() && !WORDS.contains(&name) && !is_fixed(name);
+        let mut names: Vec<&str> =
+            arms.iter().flatten().map(|set| set.name.as_str()).filter(|name| is_server(name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut known: Vec<(&Vec<Assignment>, Vec<String>)> = Vec::new();
+        for arm in arms.iter().filter(|arm| creation_settings_of(arm, &self.vocabulary) == *fixed) {
+            let options = options(self.execution()?, &cluster.installation, &of_server(arm));
+            let given: Vec<_> =
+                of(&options, Way::Start).into_iter().chain(of(&options, Way::Session)).collect();
+            let mut effective = borrowed.effective(&given, &names)?;
+            let others = arm.iter().filter(|set| !is_server(&set.name));
+            effective.extend(others.map(|set| format!("{}={}", set.name, set.value)));
+            if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
+                let only = |of: &[Assignment], other: &[Assignment]| {
+                    let words = of.iter().filter(|set| !other.contains(set));
+                    let words: Vec<String> = words.map(|set| format!("{}={}", set.name, set.value)).collect();
+                    if words.is_empty() { "the server's default".to_string() } else { words.join(" ") }
+                };
+                return Err(StudyError::OneTreatment { one: only(same, arm), other: only(arm, same) });
+            }
+            known.push((arm, effective));
+        }
+        Ok(())
+    }
+
+    fn request(&self, loaded: &Loaded, settings: &[Assignment]) -> Result<PostgresRun, PostgresError> {
+        let mut work = self.work.clone();
+        let parameters = settings.iter().filter(|set| parameter(&set.name).is_some());
+        parameters
+            .into_iter()
+            .try_for_each(|set| work.set(&set.name, &set.value))
+            .map_err(PostgresError::Unfit)?;
+        Ok(PostgresRun {
+            home: path_text(loaded.cluster.home()),
+            path: path_text(&self.device.path),
+            server: path_text(&loaded.cluster.installation.directory),
+            settings: of_server(settings),
+            workload: work.workload.name.to_string(),
+            parameters: work.values().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            command_line: self.opening.command_line.clone(),
+        })
+    }
+}
+
+/// Returns the settings without parameters of the workload.
+fn of_server(settings: &[Assignment]) -> Vec<Assignment> {
+    settings.iter().filter(|set| parameter(&set.name).is_none()).cloned().collect()
+}
+
+/// True for a setting that is made with the data directory.
+fn is_fixed(name: &str) -> bool {
+    rule_of(name).is_some_and(|rule| rule.takes_effect <= plumb_study::vocabulary::TakesEffect::Offline)
+}
+
+fn require_version(installation: &Installation, set: &Assignment) -> Result<(), PostgresError> {
+    match rule_of(&set.name) {
+        Some(rule) if installation.major < rule.since => Err(PostgresError::NoSetting {
+            setting: set.name.clone(),
+            since: rule.since,
+            directory: installation.directory.clone(),
+            found: installation.major,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn creation(fixed: &[Assignment]) -> Result<Creation, PostgresError> {
+    let value = |name: &str| fixed.iter().find(|set| set.name == name).map(|set| set.value.as_str());
+    let size = |text: &str| {
+        let bytes = parse_size(text)
+            .ok()
+            .filter(|bytes| bytes % Bytes::M == 0 && (bytes / Bytes::M).is_power_of_two());
+        bytes.map(|bytes| bytes / Bytes::M).ok_or_else(|| {
+            PostgresError::Unfit(format!(
+                "wal_segment_size = {text}: expected a power of two from 1MB to 1GB, as in 16MB"
+            ))
+        })
+    };
+    Ok(Creation {
+        checksums: value("data_checksums").map(is_on),
+        segment_megabytes: value("wal_segment_size").map(size).transpose()?,
+    })
+}
+
+impl Target for PostgresTarget<'_> {
+    fn environment(&mut self) -> Result<Environment, StudyError> {
+        let device = Device::of(&self.device, "by the server", "it opens its files itself");
+        let servers: Vec<String> = self.installations.iter().map(Installation::describe).collect();
+        let calibration = self.opening.calibration.as_ref().filter(|found| found.matches(&self.device));
+        Ok(Environment::now(servers.join("; "), vec![device], calibration, &self.opening.command_line))
+    }
+
+    fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError> {
+        self.opening.observer.begins();
+        self.id = preparation.name.strip_prefix(STUDY).unwrap_or(preparation.name).to_string();
+        let fixed = |arm: &Vec<Assignment>| creation_settings_of(arm, &self.vocabulary);
+        let Some(first) = preparation.arms.first().map(fixed) else { return Ok(()) };
+        self.own_data = preparation.arms.iter().any(|arm| fixed(arm) != first) || self.execution()?.writes();
+        self.create(first)?;
+        if !preparation.expects_same {
+            self.require_treatments(preparation.arms)?;
+        }
+        Ok(())
+    }
+
+    fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, StudyError> {
+        if self.own_data {
+            self.create(creation_settings_of(settings, &self.vocabulary))?;
+        }
+        let files = self.loaded.as_ref().map(|loaded| loaded.cluster.borrowed().files()).unwrap_or_default();
+        let block = self.device.block.as_ref();
+        let devices: Vec<String> = block.map(|block| block.name.clone()).into_iter().collect();
+        Ok(Settled { own_data: self.own_data, ..settle::settle(&files, &devices) })
+    }
+
+    fn sing(&self) -> Canary {
+        let files = self.loaded.as_ref().map(|loaded| loaded.cluster.borrowed().files()).unwrap_or_default();
+        let size = |file: &PathBuf| fs::metadata(file).map_or(0, |file| file.len());
+        Canary::sing(files.iter().max_by_key(|file| size(file)).map(PathBuf::as_path))
+    }
+
+    fn run(&mut self, settings: &[Assignment], cancel: &plumb_events::Cancel) -> Result<Record, NoRecord> {
+        let fixed = creation_settings_of(settings, &self.vocabulary);
+        let Some(loaded) = self.loaded.as_ref().filter(|loaded| loaded.fixed == fixed) else {
+            let why = format!("study {}: no data directory was made with its settings", self.study);
+            return Err(NoRecord::Failed(why.into()));
+        };
+        let request = self.request(loaded, settings).map_err(|error| NoRecord::Failed(error.into()))?;
+        let waits = |why: &str| self.opening.observer.waits(why);
+        let made = child::run(&self.opening.program, &Request::to(NAME, &request)?, cancel, &waits);
+        // A run that was killed may have left its server.
+        end_server(&loaded.cluster.data());
+        made
+    }
+}
+
+impl Runner for Postgres {
+    fn runner(&self) -> &'static str {
+        NAME
+    }
+
+    fn make(&self, run: Value, _: fn(&str)) -> Result<Record, Failure> {
+        let run: PostgresRun = serde_json::from_value(run).map_err(|error| error.to_string())?;
+        Ok(run.execute()?)
+    }
+
+    fn abandon(&self, run: &Value) {
+        if let Ok(run) = serde_json::from_value::<PostgresRun>(run.clone()) {
+            end_server(&path_of_text(&run.home).join("data"));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! A real server, from its start to its end. Without an installed server these tests are skipped
+//! with a line, unless `PLUMB_REQUIRE_POSTGRES` is set.
+
+mod runs;
+mod server;
