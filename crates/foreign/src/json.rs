@@ -171,7 +171,7 @@ impl Scan<'_, '_> {
             let quoted = &rest[..end + 2];
             return Some(serde_json::from_str(quoted).unwrap_or_else(|_| inside[..end].to_string()));
         }
-        let end = rest.find(|letter: char| letter.is_whitespace() || ",:{}[]\"".contains(letter))?;
+        let end = rest.find(|letter: char| letter.is_ascii_whitespace() || ",:{}[]\"".contains(letter))?;
         self.at += end;
         Some(rest[..end].to_string())
     }

@@ -51,6 +51,14 @@ fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_blank_that_is_no_ascii_does_not_hold_the_reader_of_json() {
+    for blank in ["\u{a0}", "\u{b}", "\u{85}"] {
+        swallow(fixture!("iostat.json").replacen(' ', blank, 3).as_bytes());
+        swallow(format!("\"fio version\" : {blank}1, \"jobs\" : [{blank}]").as_bytes());
+    }
+}
+
+#[test]
 fn a_cut_report_keeps_its_head() {
     let text = fixture!("awr_11204.txt");
     let source = Source::of(Path::new("x"), &text.as_bytes()[..text.len() / 2]);
