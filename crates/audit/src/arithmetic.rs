@@ -3,6 +3,7 @@
 use crate::claim::{PrintedFigure, PublishedClaim, Relation};
 use crate::figure::Reading;
 use crate::rule::{Test, Way};
+use plumb_units::ValueRange;
 
 /// Most readings of a relation; each ambiguous figure multiplies their number.
 const READINGS_MOST: usize = 1024;
@@ -28,7 +29,7 @@ pub(crate) fn judge(claim: &PublishedClaim, relation: &Relation) -> Option<Found
     for (number, chosen) in readings.iter().enumerate() {
         for way in relation.rule.ways {
             let case = |case: &Vec<Vec<usize>>| computed(case, chosen, relation, way);
-            let cases: Option<Vec<Interval>> = relation.cases.iter().map(case).collect();
+            let cases: Option<Vec<ValueRange>> = relation.cases.iter().map(case).collect();
             attempts.push(Attempt { number, ..Attempt::of(relation, chosen, way, cases?) });
         }
     }
@@ -69,36 +70,27 @@ fn said(relation: &Relation, stated: &PrintedFigure, holds: bool) -> String {
     format!("{words} {}", shown(stated))
 }
 
-/// Both ends of a computed value.
-#[derive(Debug, Clone, Copy)]
-struct Interval {
-    low: f64,
-    high: f64,
-}
-
 /// A relation in one reading of its units and one way.
 struct Attempt {
     /// The number of the reading.
     number: usize,
     /// Indices of the cases that fail.
     failing: Vec<usize>,
-    cases: Vec<Interval>,
+    cases: Vec<ValueRange>,
     way: &'static str,
     choices: Vec<String>,
 }
 
 impl Attempt {
-    fn of(relation: &Relation, chosen: &Chosen, way: &Way, cases: Vec<Interval>) -> Attempt {
+    fn of(relation: &Relation, chosen: &Chosen, way: &Way, cases: Vec<ValueRange>) -> Attempt {
         let holds = |number: usize| {
             let place = relation.cases[number][relation.rule.stated][0];
             let Some(stated) = chosen[place] else { return false };
             let computed = cases[number];
-            // Decimal figures have rounding errors in binary; intervals that touch must meet.
-            let slack = 1e-9 * stated.low.abs().min(stated.high.abs()).max(computed.low.abs());
             match relation.rule.test {
-                Test::Equal => computed.low <= stated.high + slack && stated.low <= computed.high + slack,
-                Test::AtMost => computed.low <= stated.high + slack,
-                Test::AtLeast => computed.high + slack >= stated.low,
+                Test::Equal => computed.meets(stated.range),
+                Test::AtMost => computed.may_be_at_most(stated.range),
+                Test::AtLeast => stated.range.may_be_at_most(computed),
             }
         };
         let failing = (0..cases.len()).filter(|number| !holds(*number)).collect();
@@ -226,7 +218,7 @@ fn agrees(chosen: &Chosen, reading: &Reading) -> bool {
 }
 
 /// Returns the interval of a way: least and most over all corners of its figures.
-fn computed(case: &[Vec<usize>], chosen: &Chosen, relation: &Relation, way: &Way) -> Option<Interval> {
+fn computed(case: &[Vec<usize>], chosen: &Chosen, relation: &Relation, way: &Way) -> Option<ValueRange> {
     let stated = relation.rule.stated;
     let given: Vec<(usize, usize)> = case
         .iter()
@@ -235,17 +227,18 @@ fn computed(case: &[Vec<usize>], chosen: &Chosen, relation: &Relation, way: &Way
         .flat_map(|(role, places)| (0..places.len()).map(move |at| (role, at)))
         .collect();
     let mut values: Vec<Vec<f64>> = case.iter().map(|places| vec![0.0; places.len()]).collect();
-    let mut interval = Interval { low: f64::INFINITY, high: f64::NEG_INFINITY };
+    let mut interval = ValueRange { low: f64::INFINITY, high: f64::NEG_INFINITY };
     for corner in 0..1u32 << given.len() {
         for (bit, (role, at)) in given.iter().enumerate() {
             let reading = chosen[case[*role][*at]]?;
-            values[*role][*at] = if corner & (1 << bit) == 0 { reading.low } else { reading.high };
+            values[*role][*at] =
+                if corner & (1 << bit) == 0 { reading.range.low } else { reading.range.high };
         }
         let value = (way.of)(&values);
         if !value.is_finite() {
             return None;
         }
-        interval = Interval { low: interval.low.min(value), high: interval.high.max(value) };
+        interval = ValueRange { low: interval.low.min(value), high: interval.high.max(value) };
     }
     Some(interval)
 }

@@ -206,5 +206,5 @@ fn of_evidence(claim: &PublishedClaim, backing: &Backing) -> (Standing, Option<R
 fn stated_change(claim: &PublishedClaim) -> Option<(f64, f64)> {
     let name = claim.experiment.as_ref()?.figure.as_ref()?;
     let reading = claim.figures.iter().find(|figure| figure.name == *name)?.readings.first()?;
-    Some((100.0 * reading.low, 100.0 * reading.high))
+    Some((100.0 * reading.range.low, 100.0 * reading.range.high))
 }

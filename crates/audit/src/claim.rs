@@ -36,7 +36,7 @@ use crate::figure::{Printed, Reading, Rounding, printed};
 use crate::physics::{BOUNDS, bound};
 use crate::rule::{RULES, Rule, Takes, rule};
 use crate::unit::Dimension;
-use plumb_units::nearest;
+use plumb_units::{ValueRange, nearest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -373,7 +373,7 @@ fn constant(name: &str, text: &str, unit: &str, value: f64) -> PrintedFigure {
         is_threshold: false,
         unit: unit.to_string(),
         dimension: Dimension::default(),
-        readings: vec![Reading { low: value, high: value, scale, choices: Vec::new() }],
+        readings: vec![Reading { range: ValueRange::exactly(value), scale, choices: Vec::new() }],
     }
 }
 

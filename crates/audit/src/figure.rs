@@ -19,13 +19,13 @@
 //! A text with a unit of several meanings (`MB`) has a [`Reading`] for each.
 
 use crate::unit::{Dimension, Scale, Unit, power_of};
+use plumb_units::ValueRange;
 use std::ops::RangeInclusive;
 
 /// One quantity that a text can mean, in base units.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reading {
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+    pub(crate) range: ValueRange,
     /// Base units in the printed unit.
     pub(crate) scale: f64,
     /// The choices made: an ambiguous text, and its meaning.
@@ -137,7 +137,8 @@ pub(crate) fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Re
         let choices = scale.choice.clone().into_iter().collect();
         // A fraction in words is compared with per cent.
         let scale = if number.form == Form::Fraction { 0.01 } else { scale.factor };
-        Reading { low: interval.start() * scale_by, high: interval.end() * scale_by, scale, choices }
+        let range = ValueRange { low: interval.start() * scale_by, high: interval.end() * scale_by };
+        Reading { range, scale, choices }
     };
     let shown = match number.form {
         Form::Fraction => "%",
@@ -295,7 +296,7 @@ mod tests {
 
     fn read(text: &str, unit: Option<&str>) -> Vec<(f64, f64)> {
         let printed = printed(text, unit, Rounding::ByText).expect("a figure");
-        printed.readings.iter().map(|reading| (reading.low, reading.high)).collect()
+        printed.readings.iter().map(|reading| (reading.range.low, reading.range.high)).collect()
     }
 
     #[test]

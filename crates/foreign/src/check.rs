@@ -4,9 +4,9 @@
 //! question. Both follow from printed texts. It holds if the intervals meet. A check that lacks a
 //! figure is counted as not asked, which is no failure.
 
-use crate::figure::ValueRange;
 use crate::sheet::Figure;
 use plumb_record::{Consistency, Consistent, ImportedFigure};
+use plumb_units::ValueRange;
 
 /// A kind of check, with its arithmetic.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl Rule {
     /// Returns a check that holds if the figure can be at most the greatest expected value.
     #[must_use]
     pub fn at_most(self, of: &str, sides: Sides, figures: &[&Figure]) -> Consistency {
-        let held = sides.found.low <= sides.expected.high;
+        let held = sides.found.may_be_at_most(sides.expected);
         self.judged(of, sides, figures, if held { Consistent::Holds } else { Consistent::Fails })
     }
 

@@ -14,70 +14,8 @@
 //!
 //! A missing figure has a reason ([`Absence`]) and no value. It is never zero.
 
+use plumb_units::ValueRange;
 use serde::Serialize;
-
-/// An interval of values that a figure may have.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ValueRange {
-    /// The least value that is allowed.
-    pub low: f64,
-    /// The greatest value that is allowed.
-    pub high: f64,
-}
-
-impl ValueRange {
-    /// Returns the interval of a single value.
-    #[must_use]
-    pub const fn exactly(value: f64) -> ValueRange {
-        ValueRange { low: value, high: value }
-    }
-
-    /// Returns the value halfway between both ends.
-    #[must_use]
-    pub fn middle(self) -> f64 {
-        self.low / 2.0 + self.high / 2.0
-    }
-
-    /// Returns the smallest interval that has the sum of a value of each.
-    #[must_use]
-    pub fn plus(self, other: ValueRange) -> ValueRange {
-        ValueRange { low: self.low + other.low, high: self.high + other.high }
-    }
-
-    /// Returns the smallest interval that has the product of a value of each.
-    #[must_use]
-    pub fn times(self, other: ValueRange) -> ValueRange {
-        let ends =
-            [self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high];
-        let [low, high] = [f64::min, f64::max].map(|end: fn(f64, f64) -> f64| {
-            ends.into_iter().filter(|end| !end.is_nan()).reduce(end).unwrap_or(0.0)
-        });
-        ValueRange { low, high }
-    }
-
-    /// Returns the interval of a quotient; `None` if the divisor may be zero or less.
-    #[must_use]
-    pub fn over(self, divisor: ValueRange) -> Option<ValueRange> {
-        let low = self.low / if self.low < 0.0 { divisor.low } else { divisor.high };
-        let high = self.high / if self.high < 0.0 { divisor.high } else { divisor.low };
-        (divisor.low > 0.0).then_some(ValueRange { low, high })
-    }
-
-    /// True if both have a value in common, within a relative 1e-9 for errors of floats.
-    #[must_use]
-    pub fn meets(self, other: ValueRange) -> bool {
-        let slack =
-            1e-9 * [self.low, self.high, other.low, other.high].into_iter().map(f64::abs).fold(0.0, f64::max);
-        self.low <= other.high + slack && other.low <= self.high + slack
-    }
-
-    /// Returns the common values of both.
-    #[must_use]
-    pub fn and(self, other: ValueRange) -> Option<ValueRange> {
-        let both = ValueRange { low: self.low.max(other.low), high: self.high.min(other.high) };
-        (both.low <= both.high).then_some(both)
-    }
-}
 
 /// The quantity of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -226,6 +164,9 @@ impl Reading {
 #[must_use]
 pub fn read(raw: &str, unit: FigureUnit) -> Reading {
     let text = raw.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{a0}');
+    if unit.quantity == Quantity::Seconds && text.contains(':') {
+        return clock(text).unwrap_or(Reading::Absent(Absence::Unreadable));
+    }
     match text {
         "" => return Reading::Absent(Absence::Blank),
         _ if unit.quantity == Quantity::Text => return Reading::Words,
@@ -234,6 +175,18 @@ pub fn read(raw: &str, unit: FigureUnit) -> Reading {
         _ => {}
     }
     printed(text, unit).unwrap_or(Reading::Absent(Absence::Unreadable))
+}
+
+/// A time such as `00:04:50.02`.
+fn clock(text: &str) -> Option<Reading> {
+    let mut parts = text.splitn(3, ':');
+    let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
+    let whole = |text: &str| text.parse::<u32>().ok().map(f64::from);
+    seconds.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then_some(())?;
+    let Reading::Value { value, range } = printed(seconds, FigureUnit::S)? else { return None };
+    let before = whole(hours)? * 3600.0 + whole(minutes)? * 60.0;
+    let range = ValueRange { low: before + range.low, high: before + range.high };
+    Some(Reading::Value { value: before + value, range })
 }
 
 /// True if a text is a number, whatever its unit.
@@ -328,7 +281,7 @@ fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
         ("bytes" | "B", Quantity::Bytes) => Some(1.0),
         // A column of several units: each figure has its own.
         ("seconds" | "bytes", Quantity::Number) => Some(1.0),
-        ("K" | "KB", _) => scaled(1),
+        ("K" | "KB" | "kB", _) => scaled(1),
         ("M" | "MB", _) => scaled(2),
         ("G" | "GB", _) => scaled(3),
         ("T" | "TB", _) => scaled(4),

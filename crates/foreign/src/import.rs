@@ -1,17 +1,20 @@
 //! Turns a report into the record of a run, and keeps the imported figures next to it.
 
-use crate::figure::ValueRange;
+use crate::awr::signals;
 use crate::reader::{self, Reader};
 use crate::report::{ImportedRun, Report, value};
 use crate::sheet::{Cell, Sheet};
 use crate::source::{ForeignError, Source};
+use plumb_findings::{Signals, findings};
 use plumb_record::{
     ConsistencyTally, Consistent, Header, Host, Imported, ImportedFigure, ImportedSection, Record,
     SCHEMA_VERSION,
 };
-use plumb_units::path_text;
+use plumb_units::{ValueRange, path_text};
 use serde::Serialize;
 
+/// Rows of a table whose figures are kept in a record, at most.
+const ROWS_MOST: usize = 1000;
 /// Most failed checks kept in a record; the tallies count all.
 const CHECKS_MOST: usize = 500;
 
@@ -54,6 +57,12 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         let mut record = Record::of(header);
         (reader.fill)(&report, &mut record);
         record.imported = Some(imported.clone());
+        // Without DB time nothing is a share of it.
+        if record.header.db_time_ns.is_some() {
+            let mut signals = Signals::of(&record);
+            signals::add(&report, &mut signals);
+            record.findings = signals::with_studies(findings(&signals));
+        }
         record
     });
     Import { report, imported, record }
@@ -72,7 +81,8 @@ fn section(sheet: &Sheet) -> ImportedSection {
 fn figures(report: &Report) -> Vec<ImportedFigure> {
     let mut figures = Vec::new();
     for sheet in report.sheets.iter().filter(|sheet| !sheet.section.is_empty()) {
-        for row in &sheet.rows {
+        // Samples and requests by the thousand are in the tables, and their sums are derived.
+        for row in sheet.rows.iter().filter(|_| sheet.rows.len() <= ROWS_MOST) {
             let keyed = sheet.columns.iter().filter(|column| !column.key.is_empty());
             let figure = |column: &crate::sheet::Column| sheet.figure(row, column.key);
             figures.extend(keyed.filter_map(figure).map(|figure| ImportedFigure::from(&figure)));
@@ -103,7 +113,7 @@ fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option
         db_time_ns: ns(&run.db_time),
         db_cpu_ns: ns(&run.db_cpu),
         command_line: format!("plumb import {}", imported.file),
-        seed: 0,
+        seed: None,
         settings_hash: imported.sha256.chars().take(8).collect(),
         clock_source: None,
         clock_precision_ns: None,

@@ -8,7 +8,7 @@
 //! sheet    tables whose columns have keys and units, by tables of data (`Section`)
 //! report   facts of the head, sheets, lines that were not understood
 //! check    the report's own arithmetic: intervals that must meet
-//! import   the record of a run, with the imported figures next to it
+//! import   the record of a run, with the imported figures and the findings next to it
 //! ```
 //!
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
@@ -22,13 +22,19 @@
 pub mod awr;
 pub mod check;
 pub mod figure;
+pub mod fio;
 pub mod html;
 pub mod import;
+pub mod json;
+pub mod lines;
+pub mod pg_profile;
 pub mod reader;
 pub mod report;
 pub mod ruled;
 pub mod sheet;
 pub mod source;
+pub mod stamp;
+pub mod tool;
 
 pub use import::{Import, import};
 pub use reader::{Begins, Reader};
@@ -36,4 +42,5 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
-pub const READERS: &[Reader] = &awr::READERS;
+pub const READERS: &[Reader] =
+    &reader::joined::<20>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);

@@ -12,14 +12,16 @@
 //! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::report::Report;
+use crate::sheet::Sheet;
 use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, Record};
+use std::ops::Range;
 
 /// Most cells in all tables of a file.
 pub const CELLS_MOST: usize = 4_000_000;
 
 /// A reader of one kind of report.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Reader {
     /// The kind, such as `AWR report`.
     pub kind: &'static str,
@@ -35,6 +37,23 @@ pub struct Reader {
     pub fill: fn(&Report, &mut Record),
 }
 
+/// Returns the readers of several families, of which there must be `COUNT`.
+#[must_use]
+pub const fn joined<const COUNT: usize>(families: &[&[Reader]]) -> [Reader; COUNT] {
+    let mut all = [families[0][0]; COUNT];
+    let (mut at, mut family) = (0, 0);
+    while family < families.len() {
+        let mut own = 0;
+        while own < families[family].len() {
+            all[at] = families[family][own];
+            (at, own) = (at + 1, own + 1);
+        }
+        family += 1;
+    }
+    assert!(at == COUNT, "the number of all readers");
+    all
+}
+
 /// Test that recognises a kind of report.
 #[derive(Debug, Clone, Copy)]
 pub enum Begins {
@@ -44,6 +63,10 @@ pub enum Begins {
     Page(fn(&str) -> bool),
     /// By a line of a file without other reports: a table without a head.
     Fragment(fn(&str) -> bool),
+    /// By the whole of a page of HTML, in lower case, whose head no other reader knows.
+    Script(fn(&str) -> bool),
+    /// By all lines at once: the ranges of lines, counted from 0, that each are a report.
+    Ranges(fn(&SourcePart<'_>) -> Vec<Range<usize>>),
     /// As [`Begins::Fragment`], for all lines at once: returns those that begin a report, from 0.
     Fragments(fn(&SourcePart<'_>) -> Vec<usize>),
 }
@@ -59,8 +82,22 @@ pub fn reports<'r>(
 ) -> Result<Vec<(&'r Reader, Report)>, ForeignError> {
     let mut found = Vec::new();
     let mut cells = 0;
-    for (reader, part) in parts(source, readers) {
+    let parts = parts(source, readers);
+    let is_range = |reader: &Reader| matches!(reader.begins, Begins::Ranges(_));
+    let ranges: Vec<(u32, u32)> = parts
+        .iter()
+        .filter(|(reader, _)| is_range(reader))
+        .map(|(_, part)| (part.first_line(), part.first_line() + part.text.lines().count() as u32))
+        .collect();
+    for (reader, part) in parts {
         let mut report = (reader.read)(&part);
+        // A table that another reader knows is read once.
+        let is_other = |sheet: &Sheet| {
+            let line =
+                sheet.rows.first().and_then(|row| row.cells.first()).map_or(sheet.line, |cell| cell.line);
+            ranges.iter().any(|(first, end)| (*first..*end).contains(&line))
+        };
+        report.sheets.retain(|sheet| is_range(reader) || !sheet.section.is_empty() || !is_other(sheet));
         report.kind = reader.kind.to_string();
         report.line = part.first_line();
         cells += report.cells();
@@ -78,16 +115,48 @@ pub fn reports<'r>(
     }
 }
 
-/// Returns the parts of a file that begin with a known line, with their readers.
+/// Returns the parts of a file that are reports, with their readers, in the order of their lines.
 fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
     let whole = source.part(0, source.len());
     let is_html = contains_tag(head(whole.text));
     let begins = if is_html { pages(&whole, readers) } else { texts(&whole, readers, false) };
     let has_known = begins.iter().any(|(_, reader)| reader.is_some());
-    let begins = if has_known { begins } else { texts(&whole, readers, true) };
+    let ranges = if is_html && has_known { Vec::new() } else { ranges(&whole, readers) };
+    let mut begins = if has_known { begins } else { texts(&whole, readers, true) };
+    if !has_known {
+        begins.retain(|(line, _)| !ranges.iter().any(|(range, _)| range.contains(line)));
+    }
+    // A range ends a report that began with a line. Tables without a head go on behind it.
+    let cut = |line: usize| {
+        let first =
+            ranges.iter().map(|(range, _)| range.start).filter(|start| has_known && *start > line).min();
+        first.unwrap_or(source.len())
+    };
     let ends = begins.iter().skip(1).map(|(line, _)| *line).chain([source.len()]);
-    let part = |((line, reader), end): (&Begin<'r>, usize)| Some(((*reader)?, source.part(*line, end)));
-    begins.iter().zip(ends).filter_map(part).collect()
+    let begun = begins
+        .iter()
+        .zip(ends)
+        .filter_map(|((line, reader), end)| Some(((*reader)?, source.part(*line, end.min(cut(*line))))));
+    let own = ranges.iter().map(|(range, reader)| (*reader, source.part(range.start, range.end)));
+    let mut parts: Vec<(&Reader, SourcePart<'_>)> = begun.chain(own).collect();
+    parts.sort_by_key(|(_, part)| part.first_line());
+    parts
+}
+
+/// The ranges of lines that readers know, each with its reader. Of two that overlap, the one whose
+/// reader is asked first counts.
+fn ranges<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<(Range<usize>, &'r Reader)> {
+    let mut found: Vec<(Range<usize>, &Reader)> = Vec::new();
+    for reader in readers {
+        let Begins::Ranges(ranges) = reader.begins else { continue };
+        for range in ranges(whole) {
+            let overlaps = |other: &Range<usize>| range.start < other.end && other.start < range.end;
+            if !found.iter().any(|(other, _)| overlaps(other)) {
+                found.push((range, reader));
+            }
+        }
+    }
+    found
 }
 
 /// A line that begins a part, counted from 0, and its reader.
@@ -99,7 +168,7 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
         readers.iter().find(|reader| match reader.begins {
             Begins::Line(begins) => !fragments && begins(line),
             Begins::Fragment(begins) => fragments && begins(line),
-            Begins::Page(_) | Begins::Fragments(_) => false,
+            _ => false,
         })
     };
     let mut found: Vec<(usize, &Reader)> = Vec::new();
@@ -129,11 +198,18 @@ fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
     }
     let ends = begins.iter().skip(1).copied().chain([lower.len()]);
     let page = |(at, end): (&usize, usize)| {
-        let head = head(&lower[*at..end]);
-        let reader = readers.iter().find(|reader| match reader.begins {
-            Begins::Page(begins) => begins(head),
+        let page = &lower[*at..end];
+        let by_head = readers.iter().find(|reader| match reader.begins {
+            Begins::Page(begins) => begins(head(page)),
             _ => false,
         });
+        let by_script = || {
+            readers.iter().find(|reader| match reader.begins {
+                Begins::Script(begins) => begins(page),
+                _ => false,
+            })
+        };
+        let reader = by_head.or_else(by_script);
         let line = whole.line_of(*at) - whole.first_line();
         (line as usize, reader)
     };

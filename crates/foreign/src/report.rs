@@ -20,6 +20,8 @@ pub struct Report {
     pub sheets: Vec<Sheet>,
     /// Lines that no reader understands.
     pub unread: Vec<Remark>,
+    /// Lines between tables that have no figures of a table, such as advice in words.
+    pub prose: Vec<Remark>,
     /// Sections that the report says are empty, with their lines.
     pub empty: Vec<Remark>,
     /// The results of the report's own arithmetic.

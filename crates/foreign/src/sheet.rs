@@ -5,7 +5,8 @@
 //! version and form of a report. A section without such a row is read, too: its columns have the
 //! units of their headings, and no key.
 
-use crate::figure::{FigureUnit, Quantity, Reading, ValueRange, read};
+use crate::figure::{FigureUnit, Quantity, Reading, read};
+use plumb_units::ValueRange;
 use serde::Serialize;
 
 /// Most columns of a table, which bounds the work on a line. The widest known table has 40.

@@ -117,9 +117,10 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
                 shown(rows(second))
             ));
         }
-        if first.header.seed != second.header.seed {
-            warnings
-                .push(format!("not the same rows: seed {} and {}", first.header.seed, second.header.seed));
+        if let (Some(one), Some(two)) = (first.header.seed, second.header.seed)
+            && one != two
+        {
+            warnings.push(format!("not the same rows: seed {one} and {two}"));
         }
         if first.header.host.name != second.header.host.name {
             warnings.push("not the same host: times compare hosts as well as settings".to_string());

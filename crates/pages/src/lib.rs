@@ -9,6 +9,7 @@ pub mod calibration;
 pub mod compare;
 pub mod info;
 pub mod run;
+pub mod series;
 mod snoop;
 pub mod study;
 

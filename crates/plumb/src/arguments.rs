@@ -63,7 +63,9 @@ stranger is to run a stranger's script.";
 
 const IMPORT_KINDS: &str = "\
 Kinds, recognised by content: AWR text and HTML (10.2 to 23ai; of one instance, global, of two periods), Statspack, and tables
-of these as people paste them: without a head or rulers, with tabs, or all on one line. A file may have several reports.
+of these as people paste them: without a head or rulers, with tabs, or all on one line; fio as JSON and text; iostat -x, also as
+JSON; sar -d; collectl -sD; iosnoop and biosnoop; pgbench; pages of pg_profile; ORION; CALIBRATE_IO; v$iostat_file; plans by
+DBMS_XPLAN; SQL traces (10046). A file may have several reports.
 
 Each figure keeps its line and the interval of values that print so. A check computes one side of an equation from other
 figures and holds if both intervals meet. What no device, link or processor can do is IMPOSSIBLE.
@@ -134,6 +136,9 @@ pub enum Command {
     /// Read reports of other programs (AWR, Statspack, tables pasted from them), and check whether their figures add up
     #[command(after_help = IMPORT_KINDS)]
     Import(Import),
+    /// Say what holds a run or a reported system back: findings by the time they could save, each
+    /// with its arithmetic and the study that would prove it
+    Diagnose(Diagnose),
     /// Print a line a run: rates, latencies, and what an operation cost
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
@@ -1023,8 +1028,12 @@ pub struct Trace {
 #[derive(Debug, Args)]
 pub struct Report {
     /// The bundle of a run, a study or a calibration: its directory, or a run's record.json
-    #[arg(required_unless_present = "end")]
+    #[arg(required_unless_present_any = ["end", "series"])]
     pub bundle: Option<PathBuf>,
+    /// Reports of one database over weeks, as `plumb import` reads them: say where its load
+    /// changed, and which events explain it
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bundle", "begin", "end", "picture"])]
+    pub series: Vec<PathBuf>,
     /// Start of a period of a run: a snapshot that `plumb run --snapshot` took, from 1
     #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_negative_numbers = true)]
     pub begin: Option<String>,
@@ -1133,6 +1142,20 @@ pub struct Import {
     /// Keep each report as the bundle of a run: in this directory, or in DIR/1, DIR/2 and so on where there are several
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Diagnose {
+    /// Bundles of runs or of imports, and files with reports as `plumb import` reads them
+    #[arg(required = true, value_name = "FILE|BUNDLE")]
+    pub of: Vec<PathBuf>,
+    /// Write the study that would prove the first finding which has one into this file, which must
+    /// be new
+    #[arg(long, value_name = "FILE.toml")]
+    pub study: Option<PathBuf>,
+    /// Print the findings of each run as JSON and nothing else
+    #[arg(long, conflicts_with = "study")]
+    pub json: bool,
 }
 
 /// `plumb info`
@@ -1343,13 +1366,13 @@ mod tests {
     #[test]
     fn the_pages_agree_how_many_commands_there_are() {
         let shown = Arguments::command().get_subcommands().filter(|command| !command.is_hide_set()).count();
-        assert_eq!(shown, 26, "and README.md, docs/README.md and the welcome text say so");
+        assert_eq!(shown, 27, "and README.md, docs/README.md and the welcome text say so");
         for page in [
             include_str!("../../../README.md"),
             include_str!("../../../docs/README.md"),
             crate::welcome::TEXT,
         ] {
-            assert!(page.contains("twenty-six commands"));
+            assert!(page.contains("twenty-seven commands"));
         }
     }
 

@@ -76,7 +76,7 @@ pub fn record(ran: &MadeRun) -> Record {
         db_time_ns: Some(cpu.0 + busy.sum::<u64>()),
         db_cpu_ns: Some(cpu.0),
         command_line: ran.command_line.clone(),
-        seed: ran.work.seed(),
+        seed: Some(ran.work.seed()),
         settings_hash: hash(evidence),
         clock_source: machine::clock_source(),
         clock_precision_ns: machine::clock_precision_ns(),

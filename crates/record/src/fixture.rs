@@ -69,7 +69,7 @@ fn header(elapsed_ns: u64, db_cpu_ns: u64, waited: u64) -> Header {
         db_time_ns: Some(db_cpu_ns + waited),
         db_cpu_ns: Some(db_cpu_ns),
         command_line: "plumb run large-sort".to_string(),
-        seed: 1996,
+        seed: Some(1996),
         settings_hash: String::new(),
         clock_source: None,
         clock_precision_ns: None,

@@ -354,8 +354,10 @@ pub struct Header {
     pub db_cpu_ns: Option<u64>,
     /// The command as it was typed.
     pub command_line: String,
-    /// Seed of the workload's data and order.
-    pub seed: u64,
+    /// Seed of the workload's data and order; none where an imported report has no workload of
+    /// this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Hash of all settings: equal hashes are equal configurations.
     pub settings_hash: String,
     /// The clock that the times were read from.

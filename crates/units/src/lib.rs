@@ -19,6 +19,7 @@ mod size;
 mod split_mix;
 mod takes_effect;
 mod time;
+mod value_range;
 mod visible;
 
 pub use count::{RowCount, range_text, total_of};
@@ -34,6 +35,7 @@ pub use size::{Bytes, Rate};
 pub use split_mix::{SplitMix, mix};
 pub use takes_effect::TakesEffect;
 pub use time::Nanos;
+pub use value_range::ValueRange;
 pub use visible::{COLUMN_MOST, changes_direction, cut, visible, visible_lines};
 
 #[cfg(doctest)]

@@ -4,10 +4,11 @@
 //! the interval, and a time divided by its share gives DB time. The result is the interval that
 //! all rows allow.
 
-use crate::figure::{FigureUnit, Reading, ValueRange};
+use crate::figure::{FigureUnit, Reading};
 use crate::report::{Report, value};
 use crate::sheet::{Cell, Figure, Sheet, SheetRow, is_named};
 use plumb_record::ImportedFigure;
+use plumb_units::ValueRange;
 use std::collections::BTreeMap;
 
 /// Size of a block if a report does not state it.

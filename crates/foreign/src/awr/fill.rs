@@ -5,7 +5,6 @@
 //! and the average times the waits is often more exact.
 
 use super::derived::block_assumed;
-use crate::figure::ValueRange;
 use crate::import::{best, nanoseconds, whole};
 use crate::report::{Report, value};
 use crate::sheet::{Sheet, SheetRow};
@@ -13,6 +12,7 @@ use plumb_events::{Event, Unit};
 use plumb_record::{
     HostCpu, IoFile, IoFunction, IoTally, LoadRow, MemoryArea, Record, SettingRow, StatisticRow, WaitEvent,
 };
+use plumb_units::ValueRange;
 
 /// Fills a record with the figures of a report.
 pub fn fill(report: &Report, record: &mut Record) {

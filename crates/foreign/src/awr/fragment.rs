@@ -76,9 +76,14 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 pub fn begins(part: &SourcePart<'_>) -> Vec<usize> {
     let mut begins: Vec<usize> = Vec::new();
     let (mut sections, mut last) = (Vec::new(), 0);
-    for sheet in sheets(part).into_iter().filter(|sheet| !sheet.section.is_empty()) {
+    let mut found = sheets(part);
+    // Without any table that is known, others are read as they are headed.
+    let is_known = found.iter().any(|sheet| !sheet.section.is_empty());
+    found.retain(|sheet| if is_known { !sheet.section.is_empty() } else { is_table(sheet) });
+    for sheet in found {
         let end = sheet.rows.last().and_then(|row| row.cells.first()).map_or(sheet.line, |cell| cell.line);
-        if begins.is_empty() || sections.contains(&sheet.section) || sheet.line > last + FAR {
+        let is_again = is_known && sections.contains(&sheet.section);
+        if begins.is_empty() || is_again || sheet.line > last + FAR {
             begins.push((sheet.line - part.first_line()) as usize);
             sections.clear();
         }
@@ -87,6 +92,12 @@ pub fn begins(part: &SourcePart<'_>) -> Vec<usize> {
     }
     begins.dedup();
     begins
+}
+
+/// True if an unknown table has columns and rows enough to be one, and figures in them.
+fn is_table(sheet: &Sheet) -> bool {
+    let figures = sheet.rows.iter().flat_map(|row| &row.cells).filter(|cell| is_number(&cell.raw)).count();
+    sheet.columns.len() >= 3 && sheet.rows.len() >= 2 && figures >= 2
 }
 
 /// Reads the tables of a part.

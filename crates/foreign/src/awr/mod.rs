@@ -13,6 +13,7 @@ mod fragment;
 mod head;
 mod page;
 pub mod sections;
+pub mod signals;
 mod text;
 
 use crate::reader::{Begins, Reader};
@@ -67,7 +68,7 @@ pub const READERS: [Reader; 6] = [
         fill: fill::fill,
     },
     Reader {
-        kind: "AWR or Statspack tables",
+        kind: "pasted tables",
         begins: Begins::Fragments(fragment::begins),
         read: fragment::read,
         check: checks::checks,

@@ -503,6 +503,32 @@ pub static SECTIONS: &[Section] = &[
     headed("global_io_filetypes", &["IOStat by File Type"], GLOBAL_IO),
     pasted("tablespaces", &["Tablespace IO Stats"], &["Tablespace", "Reads"], FILES),
     pasted("files", &["File IO Stats"], &["Tablespace", "Filename"], FILES),
+    headed(
+        "sql_by_reads",
+        &["SQL ordered by Reads"],
+        &[
+            known("reads", FigureUnit::COUNT, &["Physical Reads"]),
+            known("share", FigureUnit::PERCENT, &["%Total"]),
+            words("statement", &["SQL Id", "Hash Value", "Old Hash Value"]),
+        ],
+    ),
+    headed(
+        "buffer_advisory",
+        &["Buffer Pool Advisory"],
+        &[
+            words("pool", &["P"]),
+            known("size_factor", FigureUnit::NUMBER, &["Size Factor"]),
+            known("read_factor", FigureUnit::NUMBER, &["Est Phys Read Factor"]),
+        ],
+    ),
+    headed(
+        "pga_histogram",
+        &["PGA Aggr Target Histogram"],
+        &[
+            known("one_pass", FigureUnit::COUNT, &["1-Pass Execs"]),
+            known("multi_pass", FigureUnit::COUNT, &["M-Pass Execs"]),
+        ],
+    ),
     headed("multi_valued_parameters", &["init.ora Multi-Valued Parameters"], PARAMETERS),
     headed("parameters", &["init.ora Parameters"], PARAMETERS),
 ];

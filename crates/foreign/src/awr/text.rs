@@ -13,8 +13,8 @@ pub fn read(part: &SourcePart<'_>) -> Report {
     for (_, line) in &mut lines {
         *line = &line[line.bytes().take_while(|byte| *byte == b' ').count().min(indent)..];
     }
-    let ruled::Tables { tables, empty, unread, .. } = ruled::tables(&lines);
-    let mut report = Report { empty, unread, ..Report::default() };
+    let ruled::Tables { tables, empty, unread, prose } = ruled::tables(&lines);
+    let mut report = Report { empty, unread, prose, ..Report::default() };
     report.sheets = tables.into_iter().filter(|table| !table.rows.is_empty()).map(sheet).collect();
     head::fill(&mut report);
     report

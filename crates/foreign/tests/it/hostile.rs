@@ -5,7 +5,7 @@ use plumb_foreign::{READERS, Source, import};
 use proptest::prelude::*;
 use std::path::Path;
 
-const FIXTURES: [&str; 7] = [
+const FIXTURES: [&str; 23] = [
     fixture!("awr_11204.txt"),
     fixture!("awr_11204.html"),
     fixture!("statspack.txt"),
@@ -13,6 +13,22 @@ const FIXTURES: [&str; 7] = [
     fixture!("compare.txt"),
     fixture!("slides.txt"),
     fixture!("one_line.txt"),
+    fixture!("iostat12.txt"),
+    fixture!("iostat10.txt"),
+    fixture!("iostat.json"),
+    fixture!("sar.txt"),
+    fixture!("collectl.txt"),
+    fixture!("biosnoop.txt"),
+    fixture!("iosnoop.txt"),
+    fixture!("iosnoop_line.txt"),
+    fixture!("pgbench15.txt"),
+    fixture!("pgbench10.txt"),
+    fixture!("orion.txt"),
+    fixture!("calibrate.txt"),
+    fixture!("plan.txt"),
+    fixture!("plan_tabs.txt"),
+    fixture!("trace.txt"),
+    fixture!("pg_profile.html"),
 ];
 
 /// Imports bytes; only that it ends matters.
@@ -35,6 +51,14 @@ fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_blank_that_is_no_ascii_does_not_hold_the_reader_of_json() {
+    for blank in ["\u{a0}", "\u{b}", "\u{85}"] {
+        swallow(fixture!("iostat.json").replacen(' ', blank, 3).as_bytes());
+        swallow(format!("\"fio version\" : {blank}1, \"jobs\" : [{blank}]").as_bytes());
+    }
+}
+
+#[test]
 fn a_cut_report_keeps_its_head() {
     let text = fixture!("awr_11204.txt");
     let source = Source::of(Path::new("x"), &text.as_bytes()[..text.len() / 2]);
@@ -48,8 +72,8 @@ proptest! {
     /// Bytes replaced, lines repeated, and pieces of other fixtures put between.
     #[test]
     fn random_changes_end_in_a_report_or_in_one_line(
-        which in 0usize..7,
-        other in 0usize..7,
+        which in 0..FIXTURES.len(),
+        other in 0..FIXTURES.len(),
         changes in proptest::collection::vec((any::<u32>(), any::<u8>()), 0..60),
         splice in any::<u32>(),
         length in 0usize..4000,

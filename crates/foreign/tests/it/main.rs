@@ -2,11 +2,15 @@
 //!
 //! - `reports`: AWR as text and as HTML, Statspack, global, two periods; their checks and records.
 //! - `pasted`: tables without a head: tabs, one line, paragraphs; figures that follow from them.
+//! - `tools`: tools that print lines, fio's forms, and pages of PostgreSQL.
+//! - `diagnosis`: findings of reports, and their silence on healthy ones.
 //! - `hostile`: cut files, random changes, long files.
 
+mod diagnosis;
 mod hostile;
 mod pasted;
 mod reports;
+mod tools;
 
 use plumb_foreign::sheet::Sheet;
 use plumb_foreign::{Import, READERS, Report, Source, import};

@@ -2,7 +2,7 @@
 
 use crate::{figure, fixture, imports, with};
 use plumb_foreign::Import;
-use plumb_record::Consistent::{Fails, Holds, Impossible};
+use plumb_record::Consistent::{Fails, Holds, Impossible, NotAsked};
 
 fn near(import: &Import, name: &str, expected: f64, digits: f64) {
     let found = figure(import, name);
@@ -106,6 +106,15 @@ fn waits_of_a_statement_cannot_be_more_than_its_time() {
         import.imported.checks.iter().map(|check| check.found.expect("an interval")[1]).collect();
     assert!((sums[0] - 0.0515).abs() < 1e-4 && (sums[1] - 0.058).abs() < 1e-4, "{sums:?}");
     assert!(import.record.is_none(), "no interval, no run");
+}
+
+#[test]
+fn tables_of_unknown_columns_are_read_as_they_are_headed() {
+    let text = "Buffers\tSize\tMinutes\t\n\t\t32K\t64K\n2\t32\t4.85\t4.6\n4\t32\t4.55\t4.53\n\nTable 2\n";
+    let import = imports(text).remove(0);
+    assert_eq!((import.report.kind.as_str(), import.report.sheets.len()), ("pasted tables", 1));
+    assert!(import.report.checks.iter().all(|check| check.outcome == NotAsked), "nothing is known of it");
+    assert!(import.record.is_none());
 }
 
 #[test]

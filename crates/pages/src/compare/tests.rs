@@ -106,7 +106,7 @@ fn paired() -> Comparison {
 fn invalid() -> Comparison {
     let mut comparison = single();
     comparison.second.runs[0].receipts[0].held = Held::Contradicted;
-    comparison.second.runs[0].header.seed = 7;
+    comparison.second.runs[0].header.seed = Some(7);
     comparison
 }
 

@@ -111,7 +111,7 @@ fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {
         command_line: "plumb run large-sort --path /u02/oradata --set sort_area_size=64M \
                        --set filesystemio_options=setall"
             .to_string(),
-        seed: 20_251_120,
+        seed: Some(20_251_120),
         settings_hash: "9c41e07b".to_string(),
         clock_source: Some("CLOCK_MONOTONIC (tsc)".to_string()),
         clock_precision_ns: Some(21),

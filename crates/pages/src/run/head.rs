@@ -56,7 +56,7 @@ fn identity(record: &Record) -> Table {
         &header.plumb_version,
         header.git_revision.as_deref().unwrap_or("unknown"),
         &header.settings_hash,
-        header.seed.to_string()
+        header.seed.map_or(String::new(), |seed| seed.to_string())
     ]);
     table
 }

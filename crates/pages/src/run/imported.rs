@@ -30,6 +30,7 @@ pub(super) fn of_record(record: &Record, imported: &Imported) -> Document {
     let mut document = page(imported, record.header.title.clone(), data);
     document.headline.extend(super::head::headline(record));
     document.sections = own_sections(imported);
+    document.sections.extend(super::result::findings(record));
     let has_row = |section: &Section| {
         section
             .blocks

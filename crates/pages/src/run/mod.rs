@@ -11,6 +11,7 @@
 mod activity;
 mod beside;
 mod device;
+pub mod diagnosis;
 mod events;
 mod head;
 mod histogram;

@@ -93,6 +93,12 @@ fn list(import: &Imported) -> String {
     };
     rows.extend(report.empty.iter().map(remark("empty")));
     rows.extend(report.unread.iter().map(remark("NOT READ")));
+    // Lines that follow each other are one row.
+    for lines in report.prose.chunk_by(|one, two| one.line + 1 == two.line) {
+        let text = plumb_units::cut(lines[0].text.trim(), 80).into_owned();
+        let line = lines[0].line;
+        rows.push((line, row(line, "prose", lines.len().to_string(), String::new(), &text)));
+    }
     rows.sort_by_key(|(line, _)| *line);
     let head = ["LINE", "SECTION", "ROWS", "KNOWN", "HEADING"].map(String::from).to_vec();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows.into_iter().map(|(_, row)| row)).collect();

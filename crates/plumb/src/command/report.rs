@@ -6,15 +6,21 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::targets::KINDS;
 use crate::{bundle, calibrate, output, run};
+use plumb_foreign::{READERS, Source, import, stamp};
 use plumb_pages::rendered;
+use plumb_pages::series::{self, Member};
+use plumb_record::Record;
 use plumb_report::format::{Figure, Reading};
 use plumb_study::best_level::best_level;
 use plumb_study::bundle::{Contents, run_period, run_record};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Renders the reports of a bundle again, and prints the summary.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
+    if !arguments.series.is_empty() {
+        return of_series(&arguments.series);
+    }
     let (bundle, end) = match arguments.of().map_err(Failure::usage)? {
         ReportOf::Period(bundle, period) => return of_period(&bundle, period, arguments.shown()),
         ReportOf::Whole(bundle) => (bundle, End::Kept),
@@ -105,6 +111,38 @@ fn best(bundle: &Path, factor: &str, limit: Option<&str>, shown: PrintForm) -> R
     };
     let table = output::aligned_under_head(&std::iter::once(head).chain(rows).collect::<Vec<_>>());
     output::print(&(table + &said)).map(|()| Outcome::Fine)
+}
+
+/// Prints the report of all reports of some files in the order of their begin; in the order of the
+/// files where a begin is in a form that is not known.
+fn of_series(files: &[PathBuf]) -> Result<Outcome, Failure> {
+    let mut imports = Vec::new();
+    for file in files {
+        let read = Source::read(file).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
+        imports.extend(read.map_err(|error| Failure::run(error.to_string()))?);
+    }
+    let mut all: Vec<(String, Record)> =
+        imports.into_iter().filter_map(|import| Some((import.imported.file, import.record?))).collect();
+    let Some((_, first)) = all.first() else {
+        return Err(Failure::run("--series: no report says how long its interval was".to_string()));
+    };
+    let of = first.header.workload.clone();
+    if let Some((file, other)) = all.iter().find(|(_, record)| record.header.workload != of) {
+        let other = &other.header.workload;
+        return Err(Failure::run(format!(
+            "--series: {file} is of {other}, and the first report is of {of}; name reports of one database"
+        )));
+    }
+    let second = |record: &Record| stamp::second(&record.header.begin_time);
+    if all.iter().all(|(_, record)| second(record).is_some()) {
+        all.sort_by_key(|(_, record)| second(record));
+    } else {
+        output::remark("the begin of a report has no known form: they are in the order of the files\n");
+    }
+    let members: Vec<Member<'_>> =
+        all.iter().map(|(name, record)| Member { name: name.clone(), record }).collect();
+    output::print(&output::report(&series::document(&members, env!("CARGO_PKG_VERSION"))))?;
+    Ok(Outcome::Fine)
 }
 
 /// Prints the whole report of a period, and writes it next to the run's under a name of its own.

@@ -45,3 +45,44 @@ fn a_file_that_is_no_report_is_refused_in_one_line_and_the_others_are_read() {
     let (_, error) = refused(here, ["import", "missing.txt"]);
     assert!(error.contains("missing.txt") && error.lines().count() == 1, "{error}");
 }
+
+#[test]
+fn a_report_is_diagnosed_from_its_file_and_from_its_bundle() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    // A sixth of the reads in the same time: each is slow.
+    let slow = TEXT.replace("617,937", "102,989").replace("900       1", "900       9");
+    let slow = slow.replace("900       9   50.0", "900      20   50.0");
+    fs::write(here.join("a.txt"), &slow).expect("a file");
+    let page = fine(here, ["diagnose", "a.txt"]);
+    assert!(page.contains("Diagnosis") && page.contains("R5"), "{page}");
+    drop(fine(here, ["import", "a.txt", "--bundle", "one"]));
+    let of_bundle = fine(here, ["diagnose", "one", "--json"]);
+    assert_eq!(of_bundle, fine(here, ["diagnose", "a.txt", "--json"]));
+    let written = fine(here, ["diagnose", "a.txt", "--study", "proof.toml"]);
+    assert!(written.contains("plumb study"), "{written}");
+    let study = fs::read_to_string(here.join("proof.toml")).expect("a study");
+    assert!(study.contains("[[factor]]"), "{study}");
+    let (_, error) = refused(here, ["diagnose", "a.txt", "--study", "proof.toml"]);
+    assert!(error.contains("proof.toml"), "an existing file is kept: {error}");
+    fs::write(here.join("line.txt"), "no report\n").expect("a file");
+    let (code, error) = refused(here, ["diagnose", "line.txt"]);
+    assert_eq!((code, error.lines().count()), (1, 1), "{error}");
+}
+
+#[test]
+fn reports_over_weeks_are_a_series_in_the_order_of_their_begin() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let later = TEXT.replace("03-May-24", "04-May-24");
+    fs::write(here.join("b.txt"), later).expect("a file");
+    fs::write(here.join("a.txt"), TEXT).expect("a file");
+    let page = fine(here, ["report", "--series", "b.txt", "a.txt"]);
+    assert!(page.contains("TOO FEW REPORTS: 2 of 14"), "{page}");
+    let place = |date: &str| page.find(date).expect("a report");
+    assert!(place("03-May-24") < place("04-May-24"), "{page}");
+    let other = TEXT.replace("DEMO ", "PROD ");
+    fs::write(here.join("c.txt"), other).expect("a file");
+    let (_, error) = refused(here, ["report", "--series", "a.txt", "c.txt"]);
+    assert!(error.contains("of one database"), "{error}");
+}

@@ -106,3 +106,18 @@ fn files_of_text_and_of_json_are_shared_alike() {
     assert!(shared.contains("11.2.0.4.0") && shared.contains("Linux x86 64-bit"), "{shared}");
     assert!(shared.contains("word-1 says so, and host-1 too."), "{shared}");
 }
+
+#[test]
+fn the_copy_of_a_calibration_has_no_name_and_renders_again() {
+    // Memory has no storage to measure.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
+    let here = directory.path().join("zyxcorp-billing");
+    fs::create_dir(&here).expect("a directory");
+    let short = ["calibrate", "--file-size", "64M", "--duration", "2ms", "--run", "quick"];
+    drop(plumb(&here, short.into_iter().chain(["--bundle", "zyxbundle"])));
+    drop(fine(&here, ["share", "zyxbundle", "--output", "copy"]));
+    let temporary = directory.path().file_name().expect("a name").to_string_lossy().into_owned();
+    require_none(&here.join("copy"), &["zyx", &host(), &temporary]);
+    let again = plumb(&here, ["report", "copy"]);
+    assert!(!again.stdout.is_empty() && again.stderr.is_empty(), "{}", again.stderr);
+}

@@ -21,7 +21,7 @@ pub(super) fn header(seen: &Evidence) -> Header {
         db_time_ns: Some(period.db_time().0),
         db_cpu_ns: Some(period.db_cpu().0),
         command_line: seen.asked.command_line.clone(),
-        seed: seen.asked.seed,
+        seed: Some(seen.asked.seed),
         settings_hash: settings::hash(&seen.inside.settings),
         clock_source: machine::clock_source(),
         clock_precision_ns: machine::clock_precision_ns(),

@@ -1,6 +1,6 @@
 //! Changes files outside databases: records, traces, calibrations, and lists of backups.
 
-use super::change;
+use super::{change, reports};
 use crate::bench::settings;
 use anyhow::Context as _;
 use plumb_calibrate::{Calibration, Mode};
@@ -35,14 +35,16 @@ pub(super) enum Kind {
     Trace,
     Calibration,
     Backup,
+    Report,
 }
 
 /// All kinds, with their files.
-pub(super) const KINDS: [(Kind, &str); 4] = [
+pub(super) const KINDS: [(Kind, &str); 5] = [
     (Kind::Record, "record.json"),
     (Kind::Trace, "trace.bin"),
     (Kind::Calibration, "calibration.json"),
     (Kind::Backup, "backup.json"),
+    (Kind::Report, "report"),
 ];
 
 struct Silent;
@@ -119,6 +121,9 @@ fn back_up(directory: &Path) -> anyhow::Result<()> {
 
 /// Changes a document and uses it as the commands do. Returns the errors.
 pub(super) fn attempt(directory: &Path, kind: Kind, random: &mut Generator) -> anyhow::Result<Vec<String>> {
+    if kind == Kind::Report {
+        return reports::attempt(random, shown);
+    }
     let bytes = fs::read(path(directory, kind))?;
     if kind == Kind::Trace {
         return Ok(trace(bytes, random));

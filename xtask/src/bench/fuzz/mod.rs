@@ -3,7 +3,8 @@
 //!
 //! A trial takes a small database, record, trace, calibration or backup made by this program. It
 //! changes numbers and texts, corrects the checksums, and uses the file as the commands do. The
-//! file may be rejected with one line of bounded length, or accepted.
+//! file may be rejected with one line of bounded length, or accepted. Reports of other programs
+//! have no checksum: their bytes, lines and pieces are changed.
 //!
 //! Each trial draws its random numbers from the seed and its own number, so `--first N --trials 1`
 //! repeats it. Trials run in a child process that prints a line before and after each. A child that
@@ -18,6 +19,7 @@ mod base;
 mod change;
 mod documents;
 mod files;
+mod reports;
 mod trial;
 
 use anyhow::Context as _;

@@ -427,7 +427,7 @@ impl Job {
             db_time_ns: Some(cpu.0),
             db_cpu_ns: Some(cpu.0),
             command_line: self.command_line.clone(),
-            seed: 0,
+            seed: None,
             settings_hash: String::new(),
             clock_source: machine::clock_source(),
             clock_precision_ns: None,

@@ -1,0 +1,50 @@
+//! The diagnosis of a record: its findings, gated and ordered by the table of rules.
+
+use super::{head, result};
+use plumb_record::Record;
+use plumb_report::format::{Figure, Percent, Seconds};
+use plumb_report::table::{Facts, Tone};
+use plumb_report::{Document, Section, State, Summary, text};
+
+/// Returns the diagnosis of a run or of an imported report.
+#[must_use]
+pub fn document(record: &Record) -> Document {
+    let header = &record.header;
+    let findings = &record.findings;
+    let word = match findings.len() {
+        0 => "NOTHING FOUND".to_string(),
+        1 => "1 FINDING".to_string(),
+        count => format!("{count} FINDINGS"),
+    };
+    let of = record.imported.as_ref().map_or(header.workload.clone(), |imported| imported.file.clone());
+    let mut facts = Facts::default();
+    facts.add("Of", &of);
+    facts.add("Interval", format!("{} s", Seconds(header.elapsed_ns).figure()));
+    if let Some(db_time_ns) = header.db_time_ns {
+        facts.add("DB time", format!("{} s", Seconds(db_time_ns).figure()));
+        let cpu = header.db_cpu_ns.map(|ns| format!("{}%", Percent::of(ns, db_time_ns).figure()));
+        facts.add("DB CPU of it", cpu.unwrap_or_else(|| "not known".to_string()));
+    }
+    let basis = "a rule fires if its share of DB time passes the gate and its figure the threshold";
+    let front = Section::front("diagnosis", "Diagnosis").note(basis).facts(facts);
+    let front = if findings.is_empty() { front.note("no rule fired") } else { front };
+    let lines = findings.iter().take(3).map(|finding| ("-".to_string(), finding.what.clone()));
+    Document {
+        title: format!("DIAGNOSIS  {}", header.workload),
+        question: String::new(),
+        running_head: format!("Diagnosis: {of}"),
+        width: text::WIDTH,
+        state: State {
+            of: "Diagnosis".to_string(),
+            word,
+            tone: if findings.is_empty() { Tone::Good } else { Tone::Open },
+        },
+        basis: String::new(),
+        reasons: Vec::new(),
+        headline: head::headline(record),
+        sections: std::iter::once(front).chain(result::findings(record)).collect(),
+        summary: Summary { subject: of.clone(), lines: lines.collect(), facts: Vec::new() },
+        footer: format!("plumb {}", header.plumb_version),
+        data: serde_json::to_string(findings).unwrap_or_else(|_| "null".to_string()),
+    }
+}
