@@ -309,7 +309,7 @@ mod tests {
                 "secret", "command",
             ],
         ),
-        ("report", &["bundle", "begin", "end", "picture", "best", "limit", "json", "format"]),
+        ("report", &["bundle", "series", "begin", "end", "picture", "best", "limit", "json", "format"]),
         ("study-run", &[]),
         ("scan-instance", &[]),
         ("document", &["page"]),

@@ -169,7 +169,7 @@ fn header(arguments: &SnoopOf, begin: &Begin) -> Header {
         db_time_ns: None,
         db_cpu_ns: None,
         command_line: command_line::without_secrets(&command_line::words(), &arguments.secret),
-        seed: 0,
+        seed: None,
         settings_hash: String::new(),
         clock_source: machine::clock_source(),
         clock_precision_ns: None,

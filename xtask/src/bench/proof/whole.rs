@@ -258,7 +258,7 @@ pub(super) fn record((load, merge): (f64, f64), receipts: Vec<Receipt>) -> Recor
         db_time_ns: Some(elapsed_ns / 2),
         db_cpu_ns: Some(elapsed_ns / 2),
         command_line: String::new(),
-        seed: 1,
+        seed: Some(1),
         settings_hash: String::new(),
         clock_source: None,
         clock_precision_ns: None,
