@@ -10,7 +10,7 @@ use plumb_record::{
     ConsistencyTally, Consistent, Header, Host, Imported, ImportedFigure, ImportedSection, Record,
     SCHEMA_VERSION,
 };
-use plumb_units::{ValueRange, path_text};
+use plumb_units::path_text;
 use serde::Serialize;
 
 /// Rows of a table whose figures are kept in a record, at most.
@@ -118,32 +118,6 @@ fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option
         clock_source: None,
         clock_precision_ns: None,
     })
-}
-
-/// Converts seconds to whole nanoseconds; `None` for a negative time.
-#[must_use]
-pub fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9).round().clamp(0.0, u64::MAX as f64) as u64
-}
-
-/// Rounds a count or a number of bytes to the integer of a record.
-#[must_use]
-pub fn whole(value: f64) -> u64 {
-    value.round().clamp(0.0, u64::MAX as f64) as u64
-}
-
-/// Returns the best estimate of a figure known in two ways: the middle of the values that both
-/// allow, otherwise the middle of the narrower interval.
-#[must_use]
-pub fn best(one: Option<ValueRange>, two: Option<ValueRange>) -> Option<f64> {
-    let width = |range: &ValueRange| range.high - range.low;
-    match (one, two) {
-        (Some(one), Some(two)) => {
-            let narrower = if width(&one) <= width(&two) { one } else { two };
-            Some(one.and(two).unwrap_or(narrower).middle())
-        }
-        (one, two) => one.or(two).map(ValueRange::middle),
-    }
 }
 
 const _: () = assert!(SCHEMA_VERSION == 2, "an imported record is of the version that this crate fills");

@@ -8,6 +8,7 @@
 //! sheet    tables whose columns have keys and units, by tables of data (`Section`)
 //! report   facts of the head, sheets, lines that were not understood
 //! check    the report's own arithmetic: intervals that must meet
+//! rounding exact values from printed ones
 //! import   the record of a run, with the imported figures and the findings next to it
 //! ```
 //!
@@ -30,6 +31,7 @@ pub mod lines;
 pub mod pg_profile;
 pub mod reader;
 pub mod report;
+mod rounding;
 pub mod ruled;
 pub mod sheet;
 pub mod source;

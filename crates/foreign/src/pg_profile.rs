@@ -6,11 +6,11 @@
 
 use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Reading};
-use crate::import::whole;
 use crate::json;
 use crate::lines::{known, words};
 use crate::reader::{Begins, Reader};
 use crate::report::{Report, value};
+use crate::rounding::whole;
 use crate::sheet::{Cell, Figure, Printed, Section, Sheet, SheetRow};
 use crate::source::SourcePart;
 use plumb_events::Unit;

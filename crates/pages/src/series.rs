@@ -52,8 +52,7 @@ pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
     };
     let workload = members.first().map_or("", |member| member.record.header.workload.as_str());
     let mut sections = vec![reports(members, &changes)];
-    sections
-        .extend(changes.iter().enumerate().map(|(at, change)| explained(members, &changes, (at, change))));
+    sections.extend((0..changes.len()).map(|at| explained(members, &changes, at)));
     let lines = changes.iter().map(|change| ("-".to_string(), sentence(members, change)));
     Document {
         title: format!("SERIES  {workload}, {} reports", members.len()),
@@ -162,11 +161,8 @@ fn moved(members: &[Member<'_>], before: Range<usize>, after: Range<usize>) -> V
     parts
 }
 
-fn explained(
-    members: &[Member<'_>],
-    changes: &[ChangePoint],
-    (at, change): (usize, &ChangePoint),
-) -> Section {
+fn explained(members: &[Member<'_>], changes: &[ChangePoint], at: usize) -> Section {
+    let change = &changes[at];
     let start = at.checked_sub(1).map_or(0, |before| changes[before].index);
     let end = changes.get(at + 1).map_or(members.len(), |next| next.index);
     let parts = moved(members, start..change.index, change.index..end);

@@ -62,13 +62,15 @@ A study file, and the study.toml of a bundle, may have commands, and a study run
 stranger is to run a stranger's script.";
 
 const IMPORT_KINDS: &str = "\
-Kinds, recognised by content: AWR text and HTML (10.2 to 23ai; of one instance, global, of two periods), Statspack, and tables
-of these as people paste them: without a head or rulers, with tabs, or all on one line; fio as JSON and text; iostat -x, also as
-JSON; sar -d; collectl -sD; iosnoop and biosnoop; pgbench; pages of pg_profile; ORION; CALIBRATE_IO; v$iostat_file; plans by
-DBMS_XPLAN; SQL traces (10046). A file may have several reports.
+Kinds, recognised by content: AWR text and HTML (10.2 to 23ai; of one instance, global, of two
+periods), Statspack, and tables of these as people paste them: without a head or rulers, with tabs,
+or all on one line; fio as JSON and text; iostat -x, also as JSON; sar -d; collectl -sD; iosnoop and
+biosnoop; pgbench; pages of pg_profile; ORION; CALIBRATE_IO; v$iostat_file; plans by DBMS_XPLAN; SQL
+traces (10046). A file may have several reports.
 
-Each figure keeps its line and the interval of values that print so. A check computes one side of an equation from other
-figures and holds if both intervals meet. What no device, link or processor can do is IMPOSSIBLE.
+Each figure keeps its line and the interval of values that print so. A check computes one side of an
+equation from other figures and holds if both intervals meet. What no device, link or processor can
+do is IMPOSSIBLE.
 
 A bundle is that of a run: `plumb report`, `plumb compare` and `plumb info` take it.";
 

@@ -46,7 +46,7 @@ pub use error::SnoopError;
 pub use flow::Flow;
 pub use live::{Live, Show};
 pub use record::{WORKLOAD, record, sampled};
-pub use sample::Sampling;
+pub use sample::ProcSampling;
 pub use target::SnoopTarget;
 pub use text::sums;
 pub use tracefs::is_refusal;

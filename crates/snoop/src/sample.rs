@@ -73,7 +73,7 @@ struct Sampled {
 
 /// Samples of the targets so far.
 #[derive(Debug)]
-pub struct Sampling {
+pub struct ProcSampling {
     target: SnoopTarget,
     command: Option<Started>,
     processes: BTreeMap<u32, Sampled>,
@@ -84,9 +84,9 @@ pub struct Sampling {
     alive: bool,
 }
 
-impl Sampling {
+impl ProcSampling {
     /// Starts to sample the target. Fails if it does not exist or cannot be started.
-    pub fn start(target: SnoopTarget, reason: String) -> Result<Sampling, SnoopError> {
+    pub fn start(target: SnoopTarget, reason: String) -> Result<ProcSampling, SnoopError> {
         target::find(&target)?;
         let command = match &target {
             SnoopTarget::Command(words) => {
@@ -101,7 +101,7 @@ impl Sampling {
             _ => None,
         };
         let (processes, files) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Sampling { target, command, processes, files, reason, alive: true })
+        Ok(ProcSampling { target, command, processes, files, reason, alive: true })
     }
 
     /// Takes a sample and waits for the time of the next.
@@ -242,7 +242,7 @@ mod tests {
         let script = format!("head -c 1000000 /dev/zero > {}; sleep 0.4", path.display());
         let command = ["sh", "-c", &script].map(str::to_string).to_vec();
         let target = SnoopTarget::Command(command);
-        let mut sampler = Sampling::start(target, "no rights".to_string()).expect("started");
+        let mut sampler = ProcSampling::start(target, "no rights".to_string()).expect("started");
         while sampler.is_alive() {
             sampler.step();
         }

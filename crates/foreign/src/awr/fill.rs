@@ -1,12 +1,12 @@
 //! Fills the record of a run from an AWR report.
 //!
 //! A total that is not printed is its rate times the interval. A time known in two ways is the
-//! middle of the values that both allow (`import::best`): AWR prints whole seconds and an average,
+//! middle of the values that both allow (`rounding::best`): AWR prints whole seconds and an average,
 //! and the average times the waits is often more exact.
 
 use super::derived::block_assumed;
-use crate::import::{best, nanoseconds, whole};
 use crate::report::{Report, value};
+use crate::rounding::{best, nanoseconds, whole};
 use crate::sheet::{Sheet, SheetRow};
 use plumb_events::{Event, Unit};
 use plumb_record::{

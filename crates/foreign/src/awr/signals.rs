@@ -65,7 +65,7 @@ fn is_restarted(report: &Report) -> bool {
     let startup = report.facts.iter().find(|fact| fact.name.starts_with("Startup"));
     let [begin, end] = [&report.run.begin, &report.run.end].map(|text| stamp::second(text));
     let startup = startup.and_then(|fact| stamp::second(&fact.text));
-    matches!((begin, startup, end), (Some(begin), Some(startup), Some(end)) if begin < startup && startup <= end)
+    begin.zip(startup).zip(end).is_some_and(|((begin, startup), end)| begin < startup && startup <= end)
 }
 
 /// The share of reads by the five statements that read most, of those without others in them.

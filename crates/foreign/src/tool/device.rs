@@ -401,7 +401,7 @@ fn of_device(report: &Report, sheet: &Sheet, device: &str) -> Vec<ImportedFigure
         let sum = figures.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range));
         let value = figures.iter().map(|figure| figure.value).sum::<f64>() / count;
         let range = sum.times(ValueRange::exactly(1.0 / count));
-        found.extend(derived(format!("{device}: {what}"), unit, (line, value, range)));
+        found.extend(derived(format!("{device}: {what}"), unit, line, value, range));
     }
     for (rate, time, what) in [
         ("reads", "read_time", "time of a read"),

@@ -40,11 +40,11 @@ fn quotient(name: String, unit: &str, [sum, count]: [&[Figure]; 2]) -> Option<Im
         (range, figures.iter().map(|figure| figure.value).sum::<f64>())
     };
     let ((range, total), (counts, many)) = (all(sum), all(count));
-    derived(name, unit, (sum.first()?.line, total / many, range.over(counts)?))
+    derived(name, unit, sum.first()?.line, total / many, range.over(counts)?)
 }
 
 /// A figure that no report prints: its line is that of the first figure that it follows from.
-fn derived(name: String, unit: &str, (line, value, range): (u32, f64, ValueRange)) -> Option<ImportedFigure> {
+fn derived(name: String, unit: &str, line: u32, value: f64, range: ValueRange) -> Option<ImportedFigure> {
     let (text, unit) = ("derived".to_string(), unit.to_string());
     let ValueRange { low, high } = range;
     value.is_finite().then_some(ImportedFigure { name, text, line, unit, value, low, high })

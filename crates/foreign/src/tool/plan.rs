@@ -126,7 +126,7 @@ fn estimates(report: &Report) -> Vec<ImportedFigure> {
             format!("{} {}: A-Rows / (E-Rows x Starts)", sheet.text(row, "id"), sheet.text(row, "operation"));
         let value = came.value / (each.value * starts.value);
         let range = came.range.over(expected.range);
-        found.extend(range.and_then(|range| derived(name, "", (came.line, value, range))));
+        found.extend(range.and_then(|range| derived(name, "", came.line, value, range)));
     }
     found
 }

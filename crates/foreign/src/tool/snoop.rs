@@ -188,13 +188,13 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
             };
             let Some(line) = sizes.first().map(|size| size.line) else { continue };
             let count = own.len() as f64;
-            found.extend(derived(of("requests"), "", (line, count, ValueRange::exactly(count))));
+            found.extend(derived(of("requests"), "", line, count, ValueRange::exactly(count)));
             found.extend(quotient(of("size of a request"), "bytes", [&sizes, &one(&sizes)]));
             found.extend(quotient(of("time of a request"), "s", [&times, &one(&times)]));
             found.extend(patterns(
                 sheet,
                 &own,
-                (&of("next to the one before"), &of("at the place of the one before")),
+                [&of("next to the one before"), &of("at the place of the one before")],
             ));
         }
     }
@@ -202,7 +202,7 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
 }
 
 /// The numbers of requests that append to the one before them, and that begin where it began.
-fn patterns(sheet: &Sheet, own: &[&SheetRow], names: (&str, &str)) -> Vec<ImportedFigure> {
+fn patterns(sheet: &Sheet, own: &[&SheetRow], names: [&str; 2]) -> Vec<ImportedFigure> {
     let at = |row: &SheetRow| Some((sheet.figure(row, "sector")?, sheet.figure(row, "size")?.value / 512.0));
     let pairs: Vec<(Figure, f64, f64)> = own
         .windows(2)
@@ -215,8 +215,8 @@ fn patterns(sheet: &Sheet, own: &[&SheetRow], names: (&str, &str)) -> Vec<Import
     let Some(line) = pairs.first().map(|(figure, ..)| figure.line) else { return Vec::new() };
     let appended = pairs.iter().filter(|(_, sectors, step)| sectors == step).count() as f64;
     let repeated = pairs.iter().filter(|(.., step)| *step == 0.0).count() as f64;
-    [(names.0, appended), (names.1, repeated)]
+    [(names[0], appended), (names[1], repeated)]
         .into_iter()
-        .filter_map(|(name, count)| derived(name.to_string(), "", (line, count, ValueRange::exactly(count))))
+        .filter_map(|(name, count)| derived(name.to_string(), "", line, count, ValueRange::exactly(count)))
         .collect()
 }

@@ -14,10 +14,10 @@
 use super::rows;
 use crate::check::{Rule, Sides};
 use crate::figure::FigureUnit;
-use crate::import::{nanoseconds, whole};
 use crate::lines::{known, seconds_cell, words};
 use crate::reader::{Begins, CELLS_MOST, Reader};
 use crate::report::Report;
+use crate::rounding::{nanoseconds, whole};
 use crate::sheet::{Figure, Printed, Remark, Section, Sheet};
 use crate::source::SourcePart;
 use plumb_events::Event;

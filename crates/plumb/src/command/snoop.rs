@@ -11,7 +11,7 @@ use plumb_events::clock;
 use plumb_host::process::Ended;
 use plumb_record::calendar::Moment;
 use plumb_record::{Header, Record};
-use plumb_snoop::{Capture, Flow, Live, Sampling, Show, SnoopError, SnoopTarget, WORKLOAD, is_refusal};
+use plumb_snoop::{Capture, Flow, Live, ProcSampling, Show, SnoopError, SnoopTarget, WORKLOAD, is_refusal};
 use plumb_study::bundle::Reservation;
 use plumb_study::machine;
 use plumb_units::Nanos;
@@ -78,7 +78,7 @@ fn sample(
     bundle: Option<&Reservation>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
-    let mut sampler = Sampling::start(target(arguments), reason)?;
+    let mut sampler = ProcSampling::start(target(arguments), reason)?;
     interrupt.begin_reading();
     loop {
         sampler.step();
