@@ -3,6 +3,7 @@
 use crate::awr::signals;
 use crate::reader::{self, Reader};
 use crate::report::{ImportedRun, Report, value};
+use crate::rounding::nanoseconds;
 use crate::sheet::{Cell, Sheet};
 use crate::source::{ForeignError, Source};
 use plumb_findings::{Signals, findings};
