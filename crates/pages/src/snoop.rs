@@ -70,7 +70,7 @@ fn headline(snoop: &Snoop, elapsed: Nanos) -> Vec<Headline> {
 }
 
 fn mean(total: u64, count: u64) -> String {
-    if count == 0 { String::new() } else { Nanos(total / count).to_string() }
+    total.checked_div(count).map_or(String::new(), |mean| Nanos(mean).to_string())
 }
 
 fn sections(record: &Record, snoop: &Snoop) -> Vec<Section> {

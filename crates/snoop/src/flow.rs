@@ -315,12 +315,8 @@ fn drawn(steps: &[Step], completed: &HashMap<(u32, u64), u64>) -> String {
     let mut text = String::new();
     let mut open: Vec<(String, u64)> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
-        for (time, line, _) in
-            all.iter_mut().filter(|(time, _, shown)| *time <= step.time && !*shown).map(|row| {
-                row.2 = true;
-                row
-            })
-        {
+        for (time, line, shown) in all.iter_mut().filter(|(time, _, shown)| *time <= step.time && !*shown) {
+            *shown = true;
             let _ = writeln!(text, "{:>10.1} {}{line}", micros(*time), "  ".repeat(open.len()));
         }
         let name = step.name.trim_start_matches("sys_enter_").trim_start_matches("sys_exit_");

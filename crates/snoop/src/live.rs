@@ -80,7 +80,7 @@ impl Live {
         if self.show != Show::Seconds {
             return;
         }
-        if self.rows % HEAD_EVERY == 0 {
+        if self.rows.is_multiple_of(HEAD_EVERY) {
             self.lines += &format!(
                 "{:>9} {:>9} {:>9} {:>11} {:>11} {:>9} | {:>9} {:>9} {:>11} {:>9} {:>6}\n",
                 "READS/s",

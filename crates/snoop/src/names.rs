@@ -139,12 +139,12 @@ fn batch(
             }
             batch.push(NamedEvent { event, found: None, changes });
         }
-        for at in before..batch.len() {
-            let NamedEvent { event, changes, .. } = &batch[at];
+        for (at, named) in batch.iter_mut().enumerate().skip(before) {
+            let NamedEvent { event, changes, .. } = &*named;
             let Some(number) = changes.filter(|_| matches!(event.what, What::Exit { .. })) else { continue };
             if last.get(&(process_of(shared, event), number)) == Some(&at) {
                 let found = descriptor::read(Path::new("/proc"), event.thread, number);
-                batch[at].found = found;
+                named.found = found;
             }
         }
     }

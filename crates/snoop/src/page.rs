@@ -49,7 +49,7 @@ pub fn walk(page: &[u8], each: &mut impl FnMut(u64, &[u8])) -> u64 {
         };
         time = match kind {
             30 => time + (next << 27) + delta,
-            31 => (time & !ABSOLUTE) | (next << 27) + delta,
+            31 => (time & !ABSOLUTE) | ((next << 27) + delta),
             _ => time + delta,
         };
         let end = (at + size).min(data.len());

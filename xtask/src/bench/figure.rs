@@ -68,12 +68,12 @@ mod tests {
 
     #[test]
     fn a_goal_is_reached_or_missed_and_doubt_is_said() {
-        let clear = Figure::of_ratios(&[1.01, 1.0, 0.99, 1.02, 1.0, 1.01, 0.99, 1.0]);
+        let clear = Figure::of_ratios([1.01, 1.0, 0.99, 1.02, 1.0, 1.01, 0.99, 1.0]);
         assert_eq!(clear.verdict(Goal::AtLeast, 0.97), "reached");
         assert_eq!(clear.verdict(Goal::AtMost, 0.97), "missed");
         assert_eq!(clear.verdict(Goal::AtMost, 1.0 + 1e-9), "reached, not beyond doubt");
-        assert_eq!(Figure::of_ratios(&[0.5; 8]).verdict(Goal::AtLeast, 0.97), "missed");
-        let few = Figure::of_ratios(&[0.5; 3]);
+        assert_eq!(Figure::of_ratios([0.5; 8]).verdict(Goal::AtLeast, 0.97), "missed");
+        let few = Figure::of_ratios([0.5; 3]);
         assert_eq!(few.verdict(Goal::AtLeast, 0.97), "missed, not beyond doubt");
         assert_eq!(few.show(3), "0.500 (too few rounds for an interval)");
     }

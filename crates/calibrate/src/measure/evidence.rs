@@ -165,7 +165,7 @@ impl DeviceMeter {
         let caused = later.process.as_ref().zip(earlier.process.as_ref());
         let mut evidence = DeviceEvidence {
             span_ns: later.at.saturating_sub(earlier.at).0,
-            caused_read_bytes: caused.map(|(later, earlier)| later.since(&earlier).read_bytes.0),
+            caused_read_bytes: caused.map(|(later, earlier)| later.since(earlier).read_bytes.0),
             ..DeviceEvidence::default()
         };
         if let (Some(later), Some(earlier)) = (&later.disks, &earlier.disks) {

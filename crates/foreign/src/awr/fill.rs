@@ -1,8 +1,8 @@
 //! Fills the record of a run from an AWR report.
 //!
 //! A total that is not printed is its rate times the interval. A time known in two ways is the
-//! middle of the values that both allow (`rounding::best`): AWR prints whole seconds and an average,
-//! and the average times the waits is often more exact.
+//! middle of the values that both allow (`rounding::best`). AWR prints whole seconds and an
+//! average, and the average times the waits is often more exact.
 
 use super::derived::block_assumed;
 use crate::report::{Report, value};

@@ -228,7 +228,7 @@ fn ended(mut report: Report) -> Report {
     if begin.is_empty() {
         report.run.begin = of_rows().next().unwrap_or("").to_string();
     }
-    report.run.end = of_rows().last().unwrap_or("").to_string();
+    report.run.end = of_rows().next_back().unwrap_or("").to_string();
     let first = sheet.rows.first().map_or("", |row| sheet.text(row, "device"));
     let samples = sheet.rows.iter().filter(|row| sheet.text(row, "device") == first).count();
     let each = report.facts.iter().find(|fact| fact.name == "Sample, seconds");

@@ -58,7 +58,7 @@ static PLAN: LineFormat = LineFormat {
         LineTable { section: &OPERATIONS, between: Between::Tabs, needs: &["Id", "Operation"], loose: "" },
     ],
     pairs: None,
-    aside: aside,
+    aside,
     stamped: false,
 };
 

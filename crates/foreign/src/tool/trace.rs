@@ -94,7 +94,7 @@ fn range(part: &SourcePart<'_>) -> Vec<Range<usize>> {
     // The head of the trace stands above its first line.
     let is_head = |line: &str| line.starts_with("Trace file") || line.starts_with("*** ");
     let head = part.lines().take(first).position(|(_, line)| is_head(line));
-    vec![head.unwrap_or(first)..last + 1]
+    std::iter::once(head.unwrap_or(first)..last + 1).collect()
 }
 
 /// The value of `name=` in a text; blanks may stand before it.

@@ -229,7 +229,7 @@ pub(super) fn tablespaces(record: &Record) -> Option<Section> {
 fn tablespace_cells(stats: &TablespaceStats, elapsed_ns: u64) -> Vec<Cell> {
     let rate = |tally: IoTally| {
         let rate = PerSecond { total: tally.requests as f64, elapsed_ns };
-        Cell::from((tally.requests > 0).then(|| rate.figure()).unwrap_or_default())
+        if tally.requests > 0 { Cell::from(rate.figure()) } else { Cell::default() }
     };
     let count = |tally: IoTally| Cell::of((tally.requests > 0).then_some(Count(tally.requests)));
     let of = |tally: Option<IoTally>| tally.filter(|tally| tally.requests > 0);

@@ -316,7 +316,7 @@ fn arm_io(arm: u64) -> Vec<ArmIo> {
     let line = |table, name: &str, reads, writes| ArmIo { table, name: name.to_string(), reads, writes };
     let scanned = tally(9_000, 9 << 30, 40_000);
     let written = tally(4_000 + 100 * arm, 2 << 30, 18_000);
-    let writer = if arm % 2 == 0 { "DBWR" } else { "Direct Writes" };
+    let writer = if arm.is_multiple_of(2) { "DBWR" } else { "Direct Writes" };
     vec![
         line(IoTable::Function, "Direct Reads", scanned, none),
         line(IoTable::Function, writer, none, written),

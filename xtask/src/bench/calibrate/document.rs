@@ -56,7 +56,7 @@ fn ratio(rounds: &[(Outcome, Outcome)], value: fn(&Outcome) -> f64) -> Figure {
 }
 
 fn typical(outcomes: &[Outcome], value: fn(&Outcome) -> f64) -> f64 {
-    Figure::of(&outcomes.iter().map(value).collect::<Vec<_>>()).value
+    Figure::of(outcomes.iter().map(value).collect::<Vec<_>>()).value
 }
 
 pub(super) fn render(options: &Options, machine: &Machine, fio: &Fio, comparisons: &[Comparison]) -> String {
