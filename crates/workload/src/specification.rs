@@ -553,7 +553,7 @@ pub const PRODUCER: Workload = Workload {
             "serial: one session loads what all servers scan; parallel: each server loads what it scans",
         ),
         work(
-            "target",
+            "into",
             Domain::Word(&["new", "existing"]),
             "new",
             "existing: the table has rows before, which stay",

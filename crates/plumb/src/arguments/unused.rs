@@ -67,6 +67,11 @@ const RULES: &[Rule] = &[
             StudyOf::of(study).only("--command or --factor", &[StudyOf::Command, StudyOf::Workload])
         },
     },
+    Rule {
+        command: "study",
+        options: Options::Named(&["target"]),
+        idle: |study| StudyOf::of(study).only("a study's name or file", &[StudyOf::Written]),
+    },
     Rule { command: "study", options: Options::Parameters, idle: not_of_a_workload },
     Rule { command: "study", options: Options::Named(&["set"]), idle: not_of_a_workload },
     Rule {
@@ -216,7 +221,7 @@ mod tests {
             "study",
             &[
                 "study", "command", "path", "blocks", "find", "budget", "seed", "bundle", "json", "format",
-                "rows", "until", "resume",
+                "rows", "until", "resume", "server",
             ],
         ),
         (
@@ -298,6 +303,7 @@ mod tests {
         ("restore", &["from", "path", "json"]),
         ("clean", &["path", "dry_run", "json"]),
         ("import", &["files", "list", "strict", "json", "bundle"]),
+        ("diagnose", &["of", "study", "json"]),
         ("info", &["bundles", "json"]),
         ("compare", &["first", "second", "html", "baseline", "save_baseline", "json"]),
         ("list", &["what", "having", "json"]),
@@ -359,9 +365,10 @@ mod tests {
             "simulate" => "raid0",
             _ => "1",
         };
-        let uses: [(&str, &[&str]); 7] = [
+        let uses: [(&str, &[&str]); 8] = [
             ("study", &["large-sort"]),
             ("study", &["--resume", "bundle"]),
+            ("study", &["slob", "--factor", "db_cache_size=16M,64M"]),
             ("list", &["settings"]),
             ("run", &["redo"]),
             ("run", &["ctas"]),

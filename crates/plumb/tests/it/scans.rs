@@ -58,7 +58,7 @@ fn a_table_is_scanned_by_streams_and_by_instances_with_all_receipts_held() {
 fn rows_are_copied_by_one_loader_or_many_with_all_receipts_held() {
     let directory = tempfile::tempdir().expect("a directory");
     for more in [
-        &["--load", "serial", "--target", "existing"][..],
+        &["--load", "serial", "--into", "existing"][..],
         &["--load", "parallel", "--where", "store_id < 1000"],
         &["--set", "force_logging=on", "--set", "parallel_degree=3"],
     ] {

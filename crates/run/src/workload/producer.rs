@@ -143,7 +143,7 @@ impl Execution for Producer {
 }
 
 fn is_existing(work: &Work) -> bool {
-    work.value("target") == Some(1)
+    work.value("into") == Some(1)
 }
 
 fn rows(work: &Work) -> WideTable {

@@ -23,7 +23,7 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let logging = if done.logging == Logging::Logging { "logging" } else { "nologging" };
     vec![
         receipt("load", load, sessions(seen, done)),
-        receipt("target", if done.old > 0 { "existing" } else { "new" }, target(done)),
+        receipt("into", if done.old > 0 { "existing" } else { "new" }, target(done)),
         receipt("logging", logging, logged(seen, done)),
         receipt("source", "read once, past the cache", source(seen, done)),
         receipt("target blocks", "written once", written(seen, done)),
