@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_report_without_losses_is_complete_and_a_sampled_one_says_so() {
-        let record = plumb_record::fixture::record(1, 0);
+        let record = plumb_record::fixture::record(10_000_000_000, 0);
         let word = |snoop: &Snoop| of_record(&record, snoop).state.word;
         let mut snoop = snoop();
         assert_eq!(word(&snoop), "EVENTS LOST");

@@ -88,7 +88,12 @@ mod tests {
     #[test]
     fn a_process_is_found_by_its_title_and_never_itself() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
-        let found = find(&SnoopTarget::Name("SLEEP".to_string())).expect("it sleeps");
+        // Its title is readable only some time after its start.
+        let found = (0..1000).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            find(&SnoopTarget::Name("SLEEP".to_string())).ok()
+        });
+        let found = found.expect("it sleeps");
         child.kill().expect("it is there");
         let _ = child.wait();
         assert!(found.contains(&child.id()) && !found.contains(&std::process::id()), "{found:?}");

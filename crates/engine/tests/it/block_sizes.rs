@@ -132,10 +132,7 @@ fn one_log_recovers_tables_of_three_block_sizes() {
         assert!([small, Purpose::Users, large].into_iter().all(|purpose| cached(purpose) > 0));
         // Each cache counts its own work, and all of them that of the sessions.
         let counts: Vec<PoolCounts> = caches.iter().map(BufferCache::counts).collect();
-        assert!(
-            counts.iter().filter(|counts| counts.gets > 0 && counts.reads > 0).count() >= 3,
-            "{counts:?}"
-        );
+        assert!(counts.iter().filter(|counts| counts.gets > 0).count() >= 3, "{counts:?}");
         let snapshot = found.recorder.snapshot();
         let sum = |of: fn(&PoolCounts) -> u64| counts.iter().map(of).sum::<u64>();
         assert_eq!(sum(|counts| counts.gets), snapshot.statistic(Statistic::LogicalReads));
