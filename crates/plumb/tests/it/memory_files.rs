@@ -1,6 +1,7 @@
 //! File systems whose pages say nothing of a device: the examples of docs/tour.md on overlayfs, as
 //! in a container, and tmpfs.
 
+use crate::pages::words;
 use crate::program::{command, plumb};
 use serde_json::Value;
 use std::fs;
@@ -31,7 +32,7 @@ impl Drop for Overlay {
 
 /// Arguments as small as a test allows, if the example has them or the workload takes them.
 const SMALL: [(&str, &str, &[&str]); 5] = [
-    ("--rows", "20K", &["large-sort", "redo", "ctas"]),
+    ("--rows", "20K", &["large-sort", "redo", "ctas", "scan", "producer"]),
     ("--size", "16M", &["record-sort"]),
     ("--scale", "8M", &["slob"]),
     ("--schemas", "2", &["slob"]),
@@ -48,7 +49,7 @@ fn examples() -> Vec<Vec<String>> {
     // Blanks precede the remark after a command.
     let shown = shown.filter_map(|line| line.split("  ").next()).filter(|line| !line.contains("..."));
     let small = |line: &str| {
-        let mut arguments: Vec<String> = line.split_whitespace().map(String::from).collect();
+        let mut arguments = words(line);
         let workload = arguments[1].clone();
         for (name, value, _) in SMALL.iter().filter(|(_, _, of)| of.contains(&workload.as_str())) {
             match arguments.iter().position(|argument| argument == name) {
