@@ -78,7 +78,7 @@ fn what_cannot_be_scanned_or_copied_is_refused_by_one_line() {
     let check = |arguments: &[&str], expect: &str| {
         let (code, line) = refused(here, arguments);
         let expected = match &line {
-            // Options that exclude each other are wrong usage, and rows of other columns wrong data.
+            // Options that exclude each other are wrong usage, rows of other columns wrong data.
             line if line.contains(" contradicts ") => 2,
             line if line.starts_with("columns of the rows") => 5,
             _ => 1,
