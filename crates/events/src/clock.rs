@@ -49,8 +49,9 @@ pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
     parse_schedstat(std::str::from_utf8(&line[..length]).ok()?)
 }
 
-/// Parses `ns-on-processor ns-waiting slices`, the form of schedstat.
-pub(crate) fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
+/// Parses `ns-on-processor ns-waiting slices`, the form of schedstat; `None` if it is another.
+#[must_use]
+pub fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     Some((Nanos(fields.next()?.ok()?), Nanos(fields.next()?.ok()?)))
 }

@@ -43,6 +43,20 @@ pub(crate) fn read(roots: &Roots) -> Host {
     }
 }
 
+/// Returns the fields of a stat file of proc_pid_stat(5) after the name, from the state (field 3)
+/// on. The name is in brackets and may contain any character. Without a name there are none.
+pub fn stat_fields(stat: &str) -> impl Iterator<Item = &str> {
+    stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace()
+}
+
+/// Returns the start time of a process in clock ticks since boot, because numbers are reused;
+/// `None` if it has ended.
+#[must_use]
+pub fn start_time(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat_fields(&stat).nth(19)?.parse().ok()
+}
+
 /// Returns the value of a field in the text of `/proc/self/status`.
 #[must_use]
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {

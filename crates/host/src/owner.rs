@@ -19,6 +19,7 @@
 //!   files, it is written in place under its lock; an empty mark is one in the making.
 //! - O3 A mark counts only if it belongs to this user, to root or to the owner of what it marks.
 
+use crate::kernel::start_time;
 use crate::regular::regular;
 use crate::rights;
 use rustix::fs::{AtFlags, CWD, linkat};
@@ -223,7 +224,7 @@ struct Maker {
 impl Maker {
     fn this() -> Maker {
         let process = std::process::id();
-        Maker { process, started: started(process).unwrap_or(0) }
+        Maker { process, started: start_time(process).unwrap_or(0) }
     }
 
     fn text(&self) -> String {
@@ -243,15 +244,8 @@ impl Maker {
     }
 
     fn lives(&self) -> bool {
-        started(self.process).is_some_and(|started| started == self.started)
+        start_time(self.process).is_some_and(|started| started == self.started)
     }
-}
-
-/// Returns a process's start time: field 22 of its stat file, after a name
-/// that may contain any character.
-fn started(process: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
 #[cfg(test)]

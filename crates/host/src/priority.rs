@@ -7,6 +7,7 @@
 //! Why not a real-time class: a thread in one keeps all others from its processor, and a
 //! mistake would hang the machine.
 
+use crate::kernel::stat_fields;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setpriority_process};
 use rustix::thread::gettid;
@@ -44,10 +45,9 @@ pub fn nice_of(thread: i32) -> Option<i32> {
     nice_in(&fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?)
 }
 
-/// Reads field 19 of proc_pid_stat(5). The name, field 2, is in brackets
-/// and may contain any character.
+/// Reads field 19 of proc_pid_stat(5).
 fn nice_in(stat: &str) -> Option<i32> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
+    stat_fields(stat).nth(16)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@
 //! Limits: a process that lives shorter than the time between two samples may be missed. An exec
 //! keeps the peak of memory, so a small command has at least the peak of its parent.
 
+use crate::kernel::stat_fields;
 use crate::readings::{self, OpenFlags, ProcessIo};
 use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};
@@ -227,8 +228,7 @@ fn children(parent: Pid) -> Vec<Pid> {
 
 fn is_zombie(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    // The name before the state may contain any character.
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    stat_fields(&stat).next().is_none_or(|state| state.starts_with(['Z', 'X']))
 }
 
 /// Facts about the processes of a command, over all samples.

@@ -2,7 +2,8 @@
 //!
 //! The texts are parsed by pure functions, so that tests read recorded files.
 
-use plumb_host::kernel::status_field;
+use plumb_events::clock::parse_schedstat;
+use plumb_host::kernel::{stat_fields, status_field};
 use plumb_host::readings::{OpenFlags, ProcessIo};
 use plumb_units::{Bytes, Nanos};
 use rustix::process::Pid;
@@ -34,7 +35,7 @@ impl Counters {
     /// Reads them; `None` if the process has ended.
     #[must_use]
     pub fn of(pid: i32) -> Option<Counters> {
-        let (cpu, queue) = schedule(&text(pid, "schedstat")?)?;
+        let (cpu, queue) = parse_schedstat(&text(pid, "schedstat")?)?;
         let io = Pid::from_raw(pid).and_then(|pid| ProcessIo::of(pid).ok());
         Some(Counters { cpu, queue, io })
     }
@@ -112,18 +113,8 @@ fn text(pid: i32, name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/{name}")).ok()
 }
 
-fn schedule(text: &str) -> Option<(Nanos, Nanos)> {
-    let mut numbers = text.split_whitespace().map(|number| number.parse().ok().map(Nanos));
-    Some((numbers.next()??, numbers.next()??))
-}
-
-/// Returns the fields of a stat file behind the name, which may contain any character.
-fn fields(stat: &str) -> impl Iterator<Item = &str> {
-    stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace()
-}
-
 fn state(stat: &str) -> Option<On> {
-    match fields(stat).next()? {
+    match stat_fields(stat).next()? {
         "R" => Some(On::Cpu),
         "Z" | "X" => None,
         _ => Some(On::Off),
@@ -131,7 +122,7 @@ fn state(stat: &str) -> Option<On> {
 }
 
 fn waited_for(stat: &str) -> Option<Nanos> {
-    let mut ticks = fields(stat).skip(13).map(|number| number.parse::<u64>().ok());
+    let mut ticks = stat_fields(stat).skip(13).map(|number| number.parse::<u64>().ok());
     Some(Nanos((ticks.next()?? + ticks.next()??) * TICK))
 }
 
@@ -170,7 +161,7 @@ mod tests {
 
     #[test]
     fn recorded_files_of_a_server_are_read() {
-        let (cpu, queue) = schedule(SCHEDSTAT).expect("two times");
+        let (cpu, queue) = parse_schedstat(SCHEDSTAT).expect("two times");
         assert!(cpu.0 > 1_000_000 && queue.0 > 0, "{cpu} {queue}");
         assert_eq!(state(STAT), Some(On::Off));
         assert!(waited_for(STAT).is_some());

@@ -17,7 +17,7 @@
 
 use crate::descriptor::{self, FileKind, Raw};
 use crate::event::comm_text;
-use plumb_host::kernel::status_field;
+use plumb_host::kernel::{stat_fields, status_field};
 use rustix::fs::OFlags;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -192,9 +192,9 @@ impl Processes {
         pids.dedup();
         for pid in pids {
             let stat = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")).unwrap_or_default();
-            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            let state = stat_fields(&stat).next();
             // At the second look: the last events of the process have been taken by then.
-            if state.is_none_or(|state| matches!(state, 'Z' | 'X')) && !self.gone.insert(pid) {
+            if state.is_none_or(|state| matches!(state, "Z" | "X")) && !self.gone.insert(pid) {
                 self.threads.retain(|_, process| *process != pid);
                 self.gone.remove(&pid);
             }

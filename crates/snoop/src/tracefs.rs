@@ -21,6 +21,7 @@
 
 use crate::error::SnoopError;
 use crate::format::Format;
+use plumb_host::kernel::start_time;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -292,14 +293,7 @@ fn write(path: &Path, text: &str) -> Result<(), SnoopError> {
 /// numbers are reused.
 fn own_prefix() -> String {
     let own = std::process::id();
-    format!("plumb-{own}-{}", start_of(own).unwrap_or(0))
-}
-
-/// Returns the start time of a process in clock ticks; none if it has ended.
-fn start_of(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may have blanks and brackets.
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+    format!("plumb-{own}-{}", start_time(own).unwrap_or(0))
 }
 
 /// Removes instances whose process has ended; returns their names.
@@ -317,7 +311,7 @@ fn is_orphan(name: &str) -> bool {
         return false;
     };
     let (Ok(pid), Ok(start)) = (pid.parse::<u32>(), start.parse::<u64>()) else { return false };
-    start_of(pid) != Some(start)
+    start_time(pid) != Some(start)
 }
 
 /// Disables all events first: an instance in use cannot be removed, and the kernel would go on.
