@@ -42,13 +42,14 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         .checks
         .iter()
         .filter(|check| !matches!(check.outcome, Consistent::Holds | Consistent::NotAsked));
+    let derived = (reader.derive)(&report);
     let imported = Imported {
         file: path_text(&source.path).to_string(),
         sha256: source.sha256.clone(),
         line: report.line,
         kind: report.kind.clone(),
         facts: report.facts.clone(),
-        figures: (reader.derive)(&report).into_iter().chain(figures(&report)).collect(),
+        figures: derived.iter().cloned().chain(figures(&report)).collect(),
         tallies: ConsistencyTally::of(&report.checks),
         checks: failed.take(CHECKS_MOST).cloned().collect(),
         sections: report.sheets.iter().map(section).collect(),
@@ -56,7 +57,7 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
     };
     let record = header(&report.run, plumb_version, &imported).map(|header| {
         let mut record = Record::of(header);
-        (reader.fill)(&report, &mut record);
+        reader.fill.apply(&report, &derived, &mut record);
         record.imported = Some(imported.clone());
         // Without DB time nothing is a share of it.
         if record.header.db_time_ns.is_some() {

@@ -8,7 +8,7 @@ use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Reading};
 use crate::json;
 use crate::lines::{known, words};
-use crate::reader::{Begins, Reader};
+use crate::reader::{Begins, Fill, Reader};
 use crate::report::{Report, value};
 use crate::rounding::whole;
 use crate::sheet::{Cell, Figure, Printed, Section, Sheet, SheetRow};
@@ -24,7 +24,7 @@ pub const READERS: [Reader; 1] = [Reader {
     read,
     check: checks,
     derive: |_| Vec::new(),
-    fill,
+    fill: Fill::With(fill),
 }];
 
 /// The text before the document.

@@ -14,7 +14,7 @@
 use crate::report::Report;
 use crate::sheet::Sheet;
 use crate::source::{ForeignError, Source, SourcePart};
-use plumb_record::{Consistency, ImportedFigure, Record};
+use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
 use std::ops::Range;
 
 /// Most cells in all tables of a file.
@@ -34,7 +34,38 @@ pub struct Reader {
     /// Returns the derived figures that readers ask for first.
     pub derive: fn(&Report) -> Vec<ImportedFigure>,
     /// Fills a record with everything except its head.
-    pub fill: fn(&Report, &mut Record),
+    pub fill: Fill,
+}
+
+/// Source of a record's figures.
+#[derive(Debug, Clone, Copy)]
+pub enum Fill {
+    /// No figure of the report is one of a run.
+    Nothing,
+    /// The derived figures: such a tool has neither events nor statistics of a database.
+    Derived,
+    With(fn(&Report, &mut Record)),
+}
+
+impl Fill {
+    /// Fills a record from a report and its derived figures.
+    pub(crate) fn apply(self, report: &Report, derived: &[ImportedFigure], record: &mut Record) {
+        match self {
+            Fill::Nothing => {}
+            Fill::Derived => measures(derived, record),
+            Fill::With(fill) => fill(report, record),
+        }
+    }
+}
+
+/// Adds figures to the measures of a record.
+pub(crate) fn measures(figures: &[ImportedFigure], record: &mut Record) {
+    let measure = |figure: &ImportedFigure| MeasuredFigure {
+        name: figure.name.clone(),
+        value: figure.value,
+        unit: figure.unit.clone(),
+    };
+    record.measures.extend(figures.iter().map(measure));
 }
 
 /// Returns the readers of several families, of which there must be `COUNT`.
@@ -248,7 +279,7 @@ mod tests {
     }
 
     const fn reader(kind: &'static str, begins: Begins) -> Reader {
-        Reader { kind, begins, read, check: |_| Vec::new(), derive: |_| Vec::new(), fill: |_, _| {} }
+        Reader { kind, begins, read, check: |_| Vec::new(), derive: |_| Vec::new(), fill: Fill::Nothing }
     }
 
     fn found(text: &str) -> Vec<(String, u32, String, usize)> {

@@ -16,7 +16,7 @@ pub mod sections;
 pub mod signals;
 mod text;
 
-use crate::reader::{Begins, Reader};
+use crate::reader::{Begins, Fill, Reader};
 
 /// The readers of this family of reports.
 pub const READERS: [Reader; 6] = [
@@ -26,7 +26,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: fill::fill,
+        fill: Fill::With(fill::fill),
     },
     Reader {
         kind: "AWR global report",
@@ -34,7 +34,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: fill::fill,
+        fill: Fill::With(fill::fill),
     },
     Reader {
         kind: "AWR report",
@@ -46,7 +46,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: fill::fill,
+        fill: Fill::With(fill::fill),
     },
     Reader {
         kind: "Statspack report",
@@ -57,7 +57,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: fill::fill,
+        fill: Fill::With(fill::fill),
     },
     Reader {
         kind: "AWR page",
@@ -65,7 +65,7 @@ pub const READERS: [Reader; 6] = [
         read: page::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: fill::fill,
+        fill: Fill::With(fill::fill),
     },
     Reader {
         kind: "pasted tables",
@@ -73,6 +73,6 @@ pub const READERS: [Reader; 6] = [
         read: fragment::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: fill::fill,
+        fill: Fill::With(fill::fill),
     },
 ];

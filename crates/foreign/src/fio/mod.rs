@@ -21,7 +21,7 @@ mod text;
 
 use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Quantity};
-use crate::reader::{Begins, Reader};
+use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::sheet::{Figure, Known, Section, Sheet, SheetRow};
 use plumb_record::{Consistency, MeasuredFigure, Record};
@@ -35,7 +35,7 @@ pub const READERS: [Reader; 2] = [
         read: json::read,
         check,
         derive: |_| Vec::new(),
-        fill,
+        fill: Fill::With(fill),
     },
     Reader {
         kind: "fio text",
@@ -43,7 +43,7 @@ pub const READERS: [Reader; 2] = [
         read: text::read,
         check,
         derive: |_| Vec::new(),
-        fill,
+        fill: Fill::With(fill),
     },
 ];
 

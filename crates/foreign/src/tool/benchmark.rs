@@ -5,11 +5,11 @@
 //!
 //! ORION's latencies are milliseconds in 11.1 and say `usecs` from 11.2 on.
 
-use super::{measures, rows};
+use super::rows;
 use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Quantity};
 use crate::lines::{self, Between, LineFormat, LineTable, known, seconds_cell, words};
-use crate::reader::{Begins, Reader};
+use crate::reader::{Begins, Fill, Reader, measures};
 use crate::report::Report;
 use crate::sheet::{Figure, Printed, Section, Sheet, SheetRow};
 use plumb_record::{Consistency, ImportedFigure, Record};
@@ -23,7 +23,7 @@ pub(super) const READERS: [Reader; 3] = [
         read: |part| of_pgbench(lines::read(part, &PGBENCH)),
         check: pgbench_checks,
         derive: |_| Vec::new(),
-        fill: |report, record| printed(report, PGBENCH_RUN.key, record),
+        fill: Fill::With(printed),
     },
     Reader {
         kind: "ORION",
@@ -31,7 +31,7 @@ pub(super) const READERS: [Reader; 3] = [
         read: |part| titled(lines::read(part, &ORION), "ORION"),
         check: orion_checks,
         derive: |_| Vec::new(),
-        fill: |_, _| {},
+        fill: Fill::Nothing,
     },
     Reader {
         kind: "I/O calibration",
@@ -39,7 +39,7 @@ pub(super) const READERS: [Reader; 3] = [
         read: |part| titled(lines::read(part, &CALIBRATION), "I/O CALIBRATION"),
         check: calibration_checks,
         derive: |_| Vec::new(),
-        fill: |_, _| {},
+        fill: Fill::Nothing,
     },
 ];
 
@@ -219,15 +219,15 @@ fn pgbench_checks(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// The figures of a section as measures.
-fn printed(report: &Report, section: &'static str, record: &mut Record) {
-    for (sheet, row) in rows(report, section) {
+/// Adds the figures of a run of pgbench to the measures of a record.
+fn printed(report: &Report, record: &mut Record) {
+    for (sheet, row) in rows(report, PGBENCH_RUN.key) {
         let keyed = sheet.columns.iter().filter(|column| column.unit.quantity != Quantity::Text);
         let figures = keyed.filter_map(|column| {
             let figure = sheet.figure(row, column.key)?;
             Some(ImportedFigure { name: column.name.clone(), ..ImportedFigure::from(&figure) })
         });
-        measures(figures.collect(), record);
+        measures(&figures.collect::<Vec<_>>(), record);
     }
 }
 

@@ -10,12 +10,12 @@
 //!
 //! collectl cuts decimals off where iostat rounds.
 
-use super::{derived, measures, quotient, rows};
+use super::{derived, quotient, rows};
 use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Quantity};
 use crate::json;
 use crate::lines::{self, Between, LineFormat, LineTable, known, seconds_between, seconds_cell, words};
-use crate::reader::{Begins, Reader};
+use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::sheet::{Figure, Printed, Section, Sheet, SheetRow};
 use crate::source::SourcePart;
@@ -24,39 +24,24 @@ use plumb_units::ValueRange;
 
 /// The readers of the tools.
 pub(super) const READERS: [Reader; 4] = [
-    Reader {
-        kind: "iostat JSON",
-        begins: Begins::Line(|line| line.trim_start_matches(['{', ' ']).starts_with("\"sysstat\"")),
-        read: of_json,
-        check: checks,
-        derive: means,
-        fill: |report, record| measures(means(report), record),
-    },
-    Reader {
-        kind: "iostat",
-        begins: Begins::Ranges(|part| lines::ranges(part, &IOSTAT)),
-        read: |part| ended(lines::read(part, &IOSTAT)),
-        check: checks,
-        derive: means,
-        fill: |report, record| measures(means(report), record),
-    },
-    Reader {
-        kind: "sar -d",
-        begins: Begins::Ranges(|part| lines::ranges(part, &SAR)),
-        read: |part| ended(lines::read(part, &SAR)),
-        check: checks,
-        derive: means,
-        fill: |report, record| measures(means(report), record),
-    },
-    Reader {
-        kind: "collectl",
-        begins: Begins::Ranges(|part| lines::ranges(part, &COLLECTL)),
-        read: |part| ended(lines::read(part, &COLLECTL)),
-        check: checks,
-        derive: means,
-        fill: |report, record| measures(means(report), record),
-    },
+    reader(
+        "iostat JSON",
+        Begins::Line(|line| line.trim_start_matches(['{', ' ']).starts_with("\"sysstat\"")),
+        of_json,
+    ),
+    reader("iostat", Begins::Ranges(|part| lines::ranges(part, &IOSTAT)), |part| {
+        ended(lines::read(part, &IOSTAT))
+    }),
+    reader("sar -d", Begins::Ranges(|part| lines::ranges(part, &SAR)), |part| ended(lines::read(part, &SAR))),
+    reader("collectl", Begins::Ranges(|part| lines::ranges(part, &COLLECTL)), |part| {
+        ended(lines::read(part, &COLLECTL))
+    }),
 ];
+
+/// A reader whose reports have a row for each device and sample.
+const fn reader(kind: &'static str, begins: Begins, read: fn(&SourcePart<'_>) -> Report) -> Reader {
+    Reader { kind, begins, read, check: checks, derive: means, fill: Fill::Derived }
+}
 
 const KB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1024.0);
 const SECTORS: FigureUnit = FigureUnit::new(Quantity::Bytes, 512.0);

@@ -21,7 +21,7 @@ mod trace;
 use crate::reader::{Reader, joined};
 use crate::report::Report;
 use crate::sheet::{Figure, Sheet, SheetRow};
-use plumb_record::{ImportedFigure, MeasuredFigure, Record};
+use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 
 /// The readers of the family.
@@ -48,12 +48,4 @@ fn derived(name: String, unit: &str, line: u32, value: f64, range: ValueRange) -
     let (text, unit) = ("derived".to_string(), unit.to_string());
     let ValueRange { low, high } = range;
     value.is_finite().then_some(ImportedFigure { name, text, line, unit, value, low, high })
-}
-
-/// Fills the derived figures into a record, because such a tool has neither events nor statistics
-/// of a database.
-fn measures(figures: Vec<ImportedFigure>, record: &mut Record) {
-    let measure =
-        |figure: ImportedFigure| MeasuredFigure { name: figure.name, value: figure.value, unit: figure.unit };
-    record.measures.extend(figures.into_iter().map(measure));
 }

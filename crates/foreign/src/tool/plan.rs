@@ -8,7 +8,7 @@ use super::{derived, rows};
 use crate::check::{Rule, Sides};
 use crate::figure::FigureUnit;
 use crate::lines::{self, Between, LineFormat, LineTable, known, words};
-use crate::reader::{Begins, Reader};
+use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::sheet::{Figure, Section};
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
@@ -24,7 +24,7 @@ pub(super) const READER: Reader = Reader {
     },
     check: checks,
     derive: estimates,
-    fill: |_, _| {},
+    fill: Fill::Nothing,
 };
 
 static OPERATIONS: Section = Section {

@@ -5,11 +5,11 @@
 //! milliseconds. A page of the web may put all rows of iosnoop on one line: it is cut where a date
 //! begins.
 
-use super::{derived, measures, quotient, rows};
+use super::{derived, quotient, rows};
 use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Quantity};
 use crate::lines::{self, Between, LineFormat, LineTable, known, seconds_between, seconds_cell, words};
-use crate::reader::{Begins, Reader};
+use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::sheet::{Figure, Printed, Section, Sheet, SheetRow};
 use crate::source::SourcePart;
@@ -26,7 +26,7 @@ pub(super) const READERS: [Reader; 2] = [
         read: of_one_line,
         check: checks,
         derive: figures,
-        fill: |report, record| measures(figures(report), record),
+        fill: Fill::Derived,
     },
     Reader {
         kind: "requests of a device",
@@ -34,7 +34,7 @@ pub(super) const READERS: [Reader; 2] = [
         read: |part| ended(lines::read(part, &SNOOP)),
         check: checks,
         derive: figures,
-        fill: |report, record| measures(figures(report), record),
+        fill: Fill::Derived,
     },
 ];
 

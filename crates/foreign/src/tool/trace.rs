@@ -15,7 +15,7 @@ use super::rows;
 use crate::check::{Rule, Sides};
 use crate::figure::FigureUnit;
 use crate::lines::{known, seconds_cell, words};
-use crate::reader::{Begins, CELLS_MOST, Reader};
+use crate::reader::{Begins, CELLS_MOST, Fill, Reader};
 use crate::report::Report;
 use crate::rounding::{nanoseconds, whole};
 use crate::sheet::{Figure, Printed, Remark, Section, Sheet};
@@ -33,7 +33,7 @@ pub(super) const READER: Reader = Reader {
     read,
     check: checks,
     derive: |_| Vec::new(),
-    fill,
+    fill: Fill::With(fill),
 };
 
 static WAITS: Section = Section {
