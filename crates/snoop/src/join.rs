@@ -232,6 +232,8 @@ pub(crate) struct Joiner {
     pending: BTreeMap<Place, Pending>,
     flushes: HashMap<u32, VecDeque<Pending>>,
     in_flight: HashMap<u32, u32>,
+    /// True once the kernel has shown a request that enters a queue.
+    sees_queue: bool,
     journals: HashMap<u32, FileNumber>,
     unjoined: Unjoined,
 }
@@ -274,7 +276,8 @@ impl Joiner {
                 self.direct(thread, file, offset, processes);
             }
             What::Queued(block) => {
-                let pending = self.made(&block, event, processes);
+                self.sees_queue = true;
+                let pending = made(&block, event, self.owner(&block, thread, processes));
                 self.pending.insert(place(&block), pending);
             }
             What::Issued(block) => self.issued(&block, event, processes),
@@ -450,9 +453,14 @@ impl Joiner {
     }
 
     /// Returns a new request with its owner.
-    fn made(&mut self, block: &Block, event: &Event, processes: &mut Processes) -> Pending {
-        let owner = self.owner(block, event.thread, processes);
-        Pending { queued: event.time, issued: None, block: *block, done: 0, depth: 0, owner }
+    /// Returns the owner of a request that was not seen in the queue: a flush, or one that was made
+    /// before the trace. A traced thread that issues it does so for another, because its own
+    /// requests are queued first. Kernels without `block_io_start` show only who issues.
+    fn owner_of_unqueued(&mut self, block: &Block, thread: u32, processes: &mut Processes) -> Owner {
+        match self.sees_queue && processes.process_of(thread).is_some() {
+            true => Owner { process: 0, thread, file: 0, how: How::Other, call: "", link: Link::None },
+            false => self.owner(block, thread, processes),
+        }
     }
 
     fn owner(&mut self, block: &Block, thread: u32, processes: &mut Processes) -> Owner {
@@ -530,7 +538,7 @@ impl Joiner {
         if block.sectors == 0 {
             *depth += 1;
             let depth = *depth;
-            let mut owner = self.owner(block, event.thread, processes);
+            let mut owner = self.owner_of_unqueued(block, event.thread, processes);
             if let Some((thread, open)) = self.waiting(block.device, processes) {
                 let process = processes.process_of(thread).unwrap_or(0);
                 let link = Link::Call(thread, open.begin);
@@ -544,7 +552,7 @@ impl Joiner {
         }
         let mut pending = match self.take_queued(block) {
             Some(pending) => pending,
-            None => self.made(block, event, processes),
+            None => made(block, event, self.owner_of_unqueued(block, event.thread, processes)),
         };
         // A disk without room takes the request again: it was counted at its first issue.
         if pending.issued.is_none() {
@@ -671,6 +679,10 @@ pub fn disk_text(disk: u32) -> (String, u32, u32) {
 
 fn place(block: &Block) -> Place {
     (block.device, block.sector, letter(&block.flags, u64::from(block.sectors)))
+}
+
+fn made(block: &Block, event: &Event, owner: Owner) -> Pending {
+    Pending { queued: event.time, issued: None, block: *block, done: 0, depth: 0, owner }
 }
 
 #[cfg(test)]

@@ -101,6 +101,21 @@ fn a_request_made_within_a_call_belongs_to_it_whatever_thread_issues_it() {
 }
 
 #[test]
+fn a_request_that_was_queued_before_the_trace_is_not_of_the_thread_that_issues_it() {
+    let mut scene = Scene::new();
+    let [mine, other, flush] = [block(DISK, 0, 8, "W"), block(DISK, 800, 16, "W"), block(DISK, 0, 0, "FF")];
+    scene.enter("pwrite", [0, 4096, 0]).own(What::Queued(mine)).own(What::Issued(mine));
+    scene.own(What::Issued(other)).own(What::Issued(flush));
+    for ended in [mine, other, flush] {
+        scene.at(0, What::Completed(ended));
+    }
+    scene.exit("pwrite", 4096);
+    let owners: Vec<_> = scene.kept.requests.iter().map(|request| (request.how, request.bytes)).collect();
+    assert_eq!(owners, [(How::Call, 4096), (How::Other, 8192), (How::Other, 0)]);
+    assert_eq!(scene.kept.calls[0].disk, Share { requests: 1, bytes: 4096, ..scene.kept.calls[0].disk });
+}
+
+#[test]
 fn merged_and_split_requests_complete_once() {
     let mut scene = Scene::new();
     scene.enter("pread", [0, 24576, 0]);

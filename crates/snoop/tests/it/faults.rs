@@ -91,7 +91,7 @@ fn targets_that_do_not_exist_and_commands_that_do_not_start_leave_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// A buffer of this size cannot hold what a loop of reads makes while nobody drains it.
+/// A buffer of this size cannot hold what a loop of reads makes while it is not drained.
 #[test]
 fn events_without_room_are_counted() {
     let _turn = turn();
