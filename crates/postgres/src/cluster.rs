@@ -199,7 +199,7 @@ impl Borrowed {
     /// Returns the effective values of these settings if the server were started with `given`.
     ///
     /// # Errors
-    /// What the server says about a setting that it refuses.
+    /// If the server refuses a setting, with its own message.
     pub fn effective(
         &self,
         given: &[(String, String)],

@@ -12,7 +12,7 @@
 //! reading: where the readings of two arms are alike, the analysis calls their comparison invalid,
 //! whatever each run shows.
 //!
-//! Where nothing outside tells two values apart, the receipt is marked as the server's word.
+//! If nothing outside tells two values apart, the receipt is marked as the server's word.
 
 use crate::evidence::{GivenSetting, InForce, ServerEvidence};
 use plumb_record::{Held, Receipt, ReceiptReading, Seen};

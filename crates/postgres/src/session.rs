@@ -96,7 +96,7 @@ impl<'s> ServerSession<'s> {
     /// Passes bytes to a COPY statement by a function that writes them; returns the rows.
     ///
     /// # Errors
-    /// Those of the function, and the server's.
+    /// If the function fails, or the server refuses the rows.
     pub fn copy(
         &mut self,
         statement: &str,

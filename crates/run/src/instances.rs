@@ -263,8 +263,8 @@ fn explicit(settings: &Settings) -> Vec<(String, String)> {
     set.map(|setting| (setting.row().name.to_string(), settings::shown(settings, *setting))).collect()
 }
 
-/// Serves as an instance: reads a request, says that the database is open, scans when it is told
-/// to, and returns the answer as a line.
+/// Serves as an instance: reads a request, reports that the database is open, scans at a command,
+/// and returns the answer as a line.
 ///
 /// # Errors
 /// Never by the scan, whose error is the answer; only if the request or `go` does not arrive.

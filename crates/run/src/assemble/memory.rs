@@ -7,7 +7,7 @@ use plumb_record::{Memory, MemoryArea};
 use plumb_units::Bytes;
 
 /// Memory of the program besides the budget: its code, the recorder's profiles (a quarter of a
-/// megabyte a session), rings, stacks and the allocator's slack. With 32 sessions 71 MB were seen.
+/// megabyte a session), rings, stacks and the allocator's slack. With 32 sessions 69 MB were seen.
 const OVERHEAD_BYTES: u64 = 80 * Bytes::M;
 
 /// A batch of the source, and a row's overhead in an array.

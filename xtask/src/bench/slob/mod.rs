@@ -2,8 +2,8 @@
 //! a hot set, updates and checkpoints.
 //!
 //! - Missed reads ([`reads`]): sessions that read random blocks through the cache, on threads of
-//!   their own and on shared servers, and fio (io_uring) on the same file, in turns of random order.
-//!   One job of fio has as many requests outstanding and takes many completions at once; as many
+//!   their own and on shared servers, and fio (io_uring) on the same file, in turns of random
+//!   order. One job of fio has as many requests outstanding and takes many completions at once; as many
 //!   jobs with one each switch threads as sessions do. Rates, 99th percentiles, CPU a read.
 //! - One session: reads through the cache and bare ones of its own channel, ten at a time in turn,
 //!   and the difference of their medians.
