@@ -1,8 +1,9 @@
-"""An index on the same rows, or a sorted copy of its keys, by plumb and by other programs.
+"""An index on the same rows, a sorted copy of its keys, or a scan, by plumb and by other programs.
 
     index.py load PATH numbers|text ROWS DEGREE PLUMB PEER...    each in its own best form
     index.py build PATH PEER-WORK MEMORY                         once, cold; prints the seconds
     index.py verify PATH PEER-WORK                               count, sum and order; removes it
+    index.py scan PATH PEER-WORK                                 rows and the sums of two columns, cold
 
 Everything is below PATH/plumb-peers. A sorted copy has the keys and the numbers of the rows.
 """
@@ -14,6 +15,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from decimal import Decimal
 
 from peers import answer, kept_rows, make_cluster, plumb, require, server, timed
 
@@ -32,6 +34,8 @@ TEXT = {
 }
 DATA = {"numbers": NUMBERS, "text": TEXT}
 INDEX = "by_key"
+# The columns that a scan adds.
+ADDED = ["regular_qty", "regular_amt"]
 
 
 class Job:
@@ -52,6 +56,13 @@ class Job:
             return f"sum({self.data['key'][0]}), sum({self.data['key'][1]})"
         return f"sum({length}({self.key})), count(DISTINCT {self.key})"
 
+    def totals_query(self):
+        return f"SELECT count(*), {', '.join(f'sum({name})' for name in ADDED)} FROM {self.table}"
+
+    def check_totals(self, rows, *sums):
+        found = [int(rows), *(round(100 * sum) for sum in sums)]
+        require(found == self.totals, f"rows and hundredths of sums are {found}, expected {self.totals}")
+
     def check(self, rows, *sums):
         found = [int(rows), *map(int, sums)]
         require(found == self.facts, f"rows and sums are {found}, expected {self.facts}")
@@ -63,7 +74,8 @@ def load(path, kind, rows, degree, program, *peers):
     data = DATA[kind]
     source = kept_rows(program, room, data["table"], *data["run"], "--rows", rows)
     facts = write_keys(source, room / "keys.txt", kind, data)
-    noted = {"kind": kind, "degree": int(degree), "plumb": os.path.realpath(program), "facts": facts}
+    noted = {"kind": kind, "degree": int(degree), "plumb": os.path.realpath(program), "facts": facts, "rows": rows,
+             "totals": totals(source, data) if kind == "numbers" else []}
     (room / "job.json").write_text(json.dumps(noted))
     job = Job(path)
     for peer in peers:
@@ -88,6 +100,16 @@ def write_keys(source, target, kind, data):
                 distinct.add(key[0])
             out.write("\t".join([*key, f"{number:09}"]) + "\n")
     return [number, sums[0], sums[1] or len(distinct)]
+
+
+def totals(source, data):
+    """The number of rows, and the sums of the columns that a scan adds, in hundredths."""
+    at = [[name for name, _ in data["columns"]].index(name) for name in ADDED]
+    number, sums = 0, [0] * len(ADDED)
+    with open(source, newline="") as file:
+        for number, row in enumerate(csv.reader(file), 1):
+            sums = [sum + round(100 * float(row[column])) for sum, column in zip(sums, at)]
+    return [number, *sums]
 
 
 class Plumb:
@@ -117,6 +139,18 @@ class Plumb:
         plumb(self.job.plumb, "drop", INDEX, "--path", self.home)
         rows = f"{INDEX.upper()}: {self.job.facts[0]:,} entries"
         require(rows in checked, f"the check does not say {rows}")
+
+
+    def scan(self, work):
+        """The workload makes the same rows again: its seed is the same. Its time is that of the scan."""
+        room = self.home / "scan"
+        shutil.rmtree(room, ignore_errors=True)
+        room.mkdir(parents=True)
+        printed = plumb(self.job.plumb, "run", "scan", "--rows", self.job.rows, "--columns", ",".join(ADDED),
+                        "--path", room, "--set", f"parallel_degree={self.job.degree}", "--json")
+        record = json.loads(printed)
+        self.job.check_totals(record["scan"]["rows"], *(Decimal(sum["sum"]) for sum in record["scan"]["sums"]))
+        return {"seconds": max(record["scan"]["streams_ns"]) / 1e9}
 
 
 class Postgres:
@@ -172,6 +206,18 @@ class Postgres:
             require("Index Only Scan" in plan, "the check does not read the index")
             job.check(*connection.execute(query).fetchone())
             connection.execute(f"DROP INDEX {INDEX}")
+
+
+    def scan(self, work):
+        workers = self.job.degree - 1 if work == "parallel" else 0
+        with server(self.room) as connection:
+            connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
+            plan = "".join(line[0] for line in connection.execute("EXPLAIN " + self.job.totals_query()))
+            require(("Parallel" in plan) == (workers > 0), f"the plan is another than asked: {plan}")
+            rows = []
+            measured = timed(lambda: rows.append(connection.execute(self.job.totals_query()).fetchone()))
+            self.job.check_totals(*rows[0])
+            return measured
 
 
 class DuckDb:
@@ -240,6 +286,13 @@ def require_ascending(keys):
     for key in keys:
         require(last is None or last <= key, f"{key} is behind {last}")
         last = key
+
+
+    def scan(self, work):
+        rows, connection = [], self.connect()
+        measured = timed(lambda: rows.append(connection.execute(self.job.totals_query()).fetchone()))
+        self.job.check_totals(*rows[0])
+        return measured
 
 
 class Sqlite:
@@ -383,6 +436,8 @@ def main(action, path, *rest):
     job = Job(path)
     if action == "verify":
         return PEERS[peer](job).verify(work)
+    if action == "scan":
+        return answer(**PEERS[peer](job).scan(work))
     unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[rest[1][-1]]
     return answer(**PEERS[peer](job).build(work, int(rest[1][:-1]) * unit))
 

@@ -160,6 +160,18 @@ impl Settings {
         self.storage.db_block_size
     }
 
+    /// Returns the bytes of an extent: a power of two, and at least eight blocks.
+    #[must_use]
+    pub fn extent_bytes(&self) -> u64 {
+        let block_bytes = self.block_size().bytes() as u64;
+        let asked = self.debug.debug_extent_blocks;
+        if asked > 0 {
+            return (asked * block_bytes).next_power_of_two();
+        }
+        let least = 8 * block_bytes;
+        self.storage.extent_size.0.max(least).next_power_of_two()
+    }
+
     /// Returns the servers of a set: `parallel_degree`, or one for each processor if it is `auto`.
     #[must_use]
     pub fn degree(&self) -> usize {

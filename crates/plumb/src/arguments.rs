@@ -115,6 +115,8 @@ pub enum Command {
     Load(Load),
     /// Build an index on a table by a parallel disk sort
     Index(Index),
+    /// Show runs, merges and memory of an index build before a row is read
+    PlanSort(PlanSort),
     /// Copy rows of a table into a new or an existing one by direct path: all of their columns or
     /// some, all rows or those that satisfy a condition
     Copy(CopyRows),
@@ -838,6 +840,28 @@ pub enum LoadWay {
     Serial,
     /// Each server loads the rows that it scans
     Parallel,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanSort {
+    /// Rows to sort
+    #[arg(long, value_name = "N", value_parser = parse_rows, allow_hyphen_values = true, required_unless_present = "against")]
+    pub rows: Option<u64>,
+    /// Bytes of a key: of all its columns together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4000))]
+    pub key_bytes: u16,
+    /// Memory of all servers together, which decides sort_area_size
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
+    pub memory: Option<Bytes>,
+    /// The bundle of a run: plan its rows with its settings, and show what it did
+    #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["rows", "memory", "set"])]
+    pub against: Option<PathBuf>,
+    /// Set a setting, such as parallel_degree (repeat for several)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print the plan as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use plumb_engine::instance::{InitialSizes, extent_bytes, stands};
+use plumb_engine::instance::{InitialSizes, stands};
 use plumb_engine::redo::recovery::Recovered;
 use plumb_engine::storage::control::{Catalog, FILE_NAME};
 use plumb_engine::storage::tablespace::Purpose;
@@ -178,7 +178,7 @@ impl Drop for Target<'_> {
 
 /// Returns the bytes of a new database's files.
 fn first_bytes(settings: &Settings) -> u64 {
-    Purpose::FIRST.len() as u64 * settings.number(Setting::DataFiles) * extent_bytes(settings)
+    Purpose::FIRST.len() as u64 * settings.number(Setting::DataFiles) * settings.extent_bytes()
 }
 
 /// Returns the database in a directory, or the directory itself if it is one, as

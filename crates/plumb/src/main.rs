@@ -99,6 +99,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Load(load)) => command::load::run(&load),
         Some(Command::Index(index)) => command::index::run(&index),
+        Some(Command::PlanSort(plan)) => command::plan_sort::run(&plan),
         Some(Command::Copy(copy)) => command::copy::run(&copy),
         Some(Command::Check(check)) => command::check::run(&check),
         Some(Command::Export(export)) => command::export::export(&export),

@@ -152,6 +152,6 @@ impl FilePlan {
 
     /// Returns the memory of the sort, by purpose.
     pub fn memory(&self, instance: &Instance) -> Vec<(String, Bytes)> {
-        self.sort.memory(instance, instance.parallel_degree() as u64)
+        self.sort.memory(&instance.settings, instance.parallel_degree() as u64)
     }
 }

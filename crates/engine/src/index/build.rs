@@ -187,7 +187,7 @@ impl Build<'_> {
         let block = self.instance.tablespace(self.table.tablespace).block_size.bytes();
         let conventional_scan = !settings.scans_directly(degree);
         let all = |bytes: usize| Bytes((bytes * degree) as u64);
-        let mut memory = plan.memory(self.instance, degree as u64);
+        let mut memory = plan.memory(settings, degree as u64);
         if plan.direct_writes && conventional_scan {
             memory.push(("buffer cache".to_string(), settings.cache.db_cache_size));
         }

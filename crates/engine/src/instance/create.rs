@@ -100,7 +100,7 @@ impl Instance {
         sizes: InitialSizes,
         cancel: Cancel,
     ) -> Result<Instance, EngineError> {
-        settings.require_reads_within(extent_bytes(&settings) / settings.block_size().bytes() as u64)?;
+        settings.require_reads_within(settings.extent_bytes() / settings.block_size().bytes() as u64)?;
         let access = access::resolve(&settings, settings.block_size(), Disk::Kernel, layout.all())?;
         if !access.disk.is_memory() {
             settings.require_archive_dest()?;
@@ -163,7 +163,7 @@ fn create_by(
         let planned = Planned {
             purpose,
             block_size: settings.block_size(),
-            extent_bytes: extent_bytes(&settings),
+            extent_bytes: settings.extent_bytes(),
             file_count: settings.storage.data_files,
             bytes,
             directories: layout.directories(purpose),
@@ -348,18 +348,6 @@ pub(super) fn add_tablespace(
             Err(error)
         }
     }
-}
-
-/// Returns the bytes of an extent: a power of two, and at least eight blocks.
-#[must_use]
-pub fn extent_bytes(settings: &Settings) -> u64 {
-    let block_bytes = settings.block_size().bytes() as u64;
-    let asked = settings.debug.debug_extent_blocks;
-    if asked > 0 {
-        return (asked * block_bytes).next_power_of_two();
-    }
-    let least = 8 * block_bytes;
-    settings.storage.extent_size.0.max(least).next_power_of_two()
 }
 
 fn make_files(

@@ -14,7 +14,7 @@ mod lock;
 mod open;
 
 pub use crate::access::Access;
-pub use create::{InitialSizes, Layout, extent_bytes, stands};
+pub use create::{InitialSizes, Layout, stands};
 pub use lend::Lent;
 
 use crate::EngineError;

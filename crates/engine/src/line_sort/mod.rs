@@ -273,7 +273,7 @@ fn plan(
 fn memory(instance: &Instance, plan: &SortPlan, input: &RecordFile) -> Vec<(String, Bytes)> {
     let degree = instance.parallel_degree() as u64;
     let all = |bytes: u64| Bytes(bytes * degree);
-    let mut memory = plan.memory(instance, degree);
+    let mut memory = plan.memory(&instance.settings, degree);
     memory.push(("file read buffers".to_string(), all((CHUNKS * input.chunk_bytes) as u64)));
     memory.push(("output buffers".to_string(), all((OUTPUT_BUFFERS.0 * OUTPUT_BUFFERS.1) as u64)));
     if degree > 1 {

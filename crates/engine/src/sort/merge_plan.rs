@@ -66,7 +66,7 @@ pub const BUFFERS_MIN: usize = 3;
 
 /// Several requests of this size in flight come within a few per cent of the largest rate on
 /// every device measured so far.
-const FULL_RATE_BYTES: u32 = 128 * 1024;
+pub const FULL_RATE_BYTES: u32 = 128 * 1024;
 
 fn shape(memory_blocks: u32, chunk_blocks: u32) -> Option<MergeShape> {
     let buffer_count = (memory_blocks / chunk_blocks) as usize;

@@ -29,6 +29,7 @@ pub mod area;
 pub mod codec;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod forecast;
 pub mod format;
 pub mod key;
 pub mod loser_tree;

@@ -29,10 +29,10 @@ use crate::sort::area::{
 };
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
 use crate::storage::tablespace::Purpose;
-use crate::{EngineError, Instance};
+use crate::{EngineError, Instance, Settings};
 use plumb_events::{Phase, Session, locked, now};
 use plumb_io::MethodKind;
-use plumb_units::{BlockSize, Bytes, Nanos, Rate};
+use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, Rate};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -81,20 +81,51 @@ enum ReadFac {
     },
 }
 
+/// Sizes of the temporary tablespace that a plan depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TempSizes {
+    /// Size of a block of run files.
+    pub block: BlockSize,
+    /// Blocks of an extent; a request does not cross its end.
+    pub extent: BlockCount,
+}
+
+impl TempSizes {
+    /// Returns the sizes that a database made with these settings has.
+    #[must_use]
+    pub fn of_new(settings: &Settings) -> TempSizes {
+        let block = settings.block_size();
+        TempSizes { block, extent: block.blocks_in(settings.extent_bytes()) }
+    }
+}
+
 impl SortPlan {
-    /// Computes the plan from the settings.
+    /// Computes the plan of a sort in this instance.
     ///
     /// # Errors
-    /// If the sort area holds too few blocks for a merge.
+    /// If [`SortPlan::of_settings`] refuses the settings.
     pub fn new(instance: &Instance, record: RecordSize, rows_expected: u64) -> Result<SortPlan, EngineError> {
-        let settings = &instance.settings;
         let tablespace = instance.tablespace(Purpose::Temp);
+        let temp = TempSizes { block: tablespace.block_size, extent: tablespace.extent_blocks };
+        SortPlan::of_settings(&instance.settings, temp, record, rows_expected)
+    }
+
+    /// Computes the plan from the settings, without a database.
+    ///
+    /// # Errors
+    /// If the sort area holds too few blocks for a merge, or a write buffer a part of a block.
+    pub fn of_settings(
+        settings: &Settings,
+        temp: TempSizes,
+        record: RecordSize,
+        rows_expected: u64,
+    ) -> Result<SortPlan, EngineError> {
         let area = settings.sort.sort_area_size.0;
-        let block_bytes = tablespace.block_size.bytes() as u64;
+        let block_bytes = temp.block.bytes() as u64;
         if area < AREA_BLOCKS_MIN * block_bytes {
             return Err(EngineError::Contradiction {
                 first: format!("sort_area_size={}", Bytes(area).as_setting()),
-                second: format!("db_block_size={}", tablespace.block_size),
+                second: format!("db_block_size={}", temp.block),
                 why: format!(
                     "a merge needs {AREA_BLOCKS_MIN} blocks; set sort_area_size to at least {}",
                     Bytes(AREA_BLOCKS_MIN * block_bytes).as_setting()
@@ -106,25 +137,23 @@ impl SortPlan {
         if !size.is_multiple_of(block_bytes) {
             return Err(EngineError::Contradiction {
                 first: format!("sort_write_buffer_size={}", Bytes(size).as_setting()),
-                second: format!("db_block_size={}", tablespace.block_size),
+                second: format!("db_block_size={}", temp.block),
                 why: format!(
                     "a write buffer holds whole blocks; set a multiple of {}",
                     Bytes(block_bytes).as_setting()
                 ),
             });
         }
-        let buffers =
-            write_buffers(settings.sort.sort_direct_writes, area, count, size, tablespace.block_size);
+        let buffers = write_buffers(settings.sort.sort_direct_writes, area, count, size, temp.block);
         let chunk_blocks_max = settings.io.db_file_multiblock_read_count;
         let read_fac = settings.sort.sort_read_fac;
         let mut plan = SortPlan {
             area: Bytes(buffers.area),
             direct_writes: buffers.direct,
             direct_writes_reason: buffers.reason,
-            write_buffer_bytes: (buffers.size as usize)
-                .min(tablespace.extent_blocks.bytes(tablespace.block_size) as usize),
+            write_buffer_bytes: (buffers.size as usize).min(temp.extent.bytes(temp.block) as usize),
             write_buffer_count: buffers.count as usize,
-            chunk_blocks_max: chunk_blocks_max.min(tablespace.extent_blocks.0),
+            chunk_blocks_max: chunk_blocks_max.min(temp.extent.0),
             record,
             strips: 1,
             block_bytes,
@@ -162,6 +191,12 @@ impl SortPlan {
             self.block_bytes as usize,
             self.chunk_blocks_max,
         )
+    }
+
+    /// Returns the bytes of a block of the temporary tablespace.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        self.block_bytes
     }
 
     /// Returns the number of blocks that this memory holds.
@@ -248,12 +283,13 @@ impl SortPlan {
         }
     }
 
-    /// Returns the memory of a sort by `degree` servers, by purpose.
-    pub(crate) fn memory(&self, instance: &Instance, degree: u64) -> Vec<(String, Bytes)> {
+    /// Returns the memory of a sort by `degree` servers, by purpose, in bytes.
+    #[must_use]
+    pub fn memory(&self, settings: &Settings, degree: u64) -> Vec<(String, Bytes)> {
         let all = |bytes: Bytes| Bytes(bytes.0 * degree);
         let buffers = match self.direct_writes {
             true => ("sort write buffers".to_string(), all(self.write_buffer_memory())),
-            false => ("buffer cache".to_string(), instance.settings.cache.db_cache_size),
+            false => ("buffer cache".to_string(), settings.cache.db_cache_size),
         };
         vec![("sort areas".to_string(), all(self.area)), buffers]
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const TABLE: &str = "CF1";
 const INDEX: &str = "I_CF1";
@@ -482,11 +482,14 @@ fn waits_for_a_stalled_file_have_the_right_names() {
             disk.stall_file(&path);
             let ended = thread::scope(|scope| {
                 let working = scope.spawn(|| sessions(&transactions, 8, select_and_update));
-                // Of the sessions waiting for one block only one requests it.
-                while disk.held() == 0 {
-                    thread::yield_now();
+                // The first request may be DBWR's. While sessions go on, more requests are held.
+                let (mut held, mut unchanged_since) = (0, Instant::now());
+                while held == 0 || unchanged_since.elapsed() < STALL {
+                    if disk.held() != held {
+                        (held, unchanged_since) = (disk.held(), Instant::now());
+                    }
+                    thread::sleep(Duration::from_millis(1));
                 }
-                thread::sleep(STALL);
                 disk.resume();
                 working.join().expect("no panic")
             });

@@ -168,6 +168,46 @@ pub(super) fn arms(analysis: &Analysis) -> Section {
         .table(table)
 }
 
+/// Compares the device of each arm with the database's result; `None` unless arms differ in where
+/// files are.
+pub(super) fn devices_of_arms(analysis: &Analysis) -> Option<Section> {
+    let levels = analysis.study.factors.iter().flat_map(|factor| &factor.levels);
+    let is_place = |name: &str| name == "path" || name.ends_with("_path");
+    if !levels.flat_map(|level| &level.settings).any(|set| is_place(&set.name)) {
+        return None;
+    }
+    let reference = analysis.arms.get(analysis.design.reference_arm)?;
+    let of_device = |arm: &Arm| match arm.device {
+        Some(device) => [device.random_read_8k_ns, device.sequential_read_bytes_per_s],
+        None => [None, None],
+    };
+    let to = |value: Option<f64>, reference: Option<f64>| {
+        Cell::of(value.zip(reference).map(|(value, reference)| Change(value / reference)))
+    };
+    let unit = analysis.study.measure.unit();
+    let mut columns = vec![Column::wrapped("Arm", 34)];
+    let median = with_unit("Database\n", unit);
+    let titles = ["8K read\nalone us", "to ref.", "Read MB/s\nalone", "to ref.", &median, "to ref."];
+    columns.extend(titles.map(Column::number));
+    let mut table = Table::new(columns);
+    for arm in analysis.arms.iter().filter(|arm| arm.device.is_some()) {
+        let ([read, rate], [read_of, rate_of]) = (of_device(arm), of_device(reference));
+        table.row(vec![
+            Cell::from(&arm.name),
+            Cell::of(read.map(|ns| Reading(ns / 1e3))),
+            to(read, read_of),
+            Cell::of(rate.map(|rate| Reading(rate / (1 << 20) as f64))),
+            to(rate, rate_of),
+            Cell::of(arm.median.map(Reading)),
+            to(arm.median, reference.median),
+        ]);
+    }
+    let section = Section::front("arms-device", "Device Beside Database")
+        .note("medians of what each run measured of its own files before its work, without the database: one random read of 8K at a time, and sequential reads, many at once")
+        .note("an equal device beside an unequal database: what differs is above the device, as in the file system");
+    (!table.rows.is_empty()).then(|| section.table(table))
+}
+
 /// Shows the I/O of each arm by function, type of file and tablespace; `None` without any.
 pub(super) fn arms_io(analysis: &Analysis) -> Option<Section> {
     let tables = [

@@ -301,6 +301,10 @@ fn arms(runs: &[StudyRun]) -> Vec<Arm> {
             most: values.last().copied(),
             declared_bytes: Some((64 + 16 * arm as u64) << 20),
             peak_bytes: Some((71 + 16 * arm as u64) << 20),
+            device: Some(ArmDevice {
+                sequential_read_bytes_per_s: Some(1.5e9 + 1e6 * arm as f64),
+                random_read_8k_ns: Some(82_000.0 + 100.0 * arm as f64),
+            }),
             io_ns: Some(values.iter().map(|value| (value * 1e9) as u64).sum()),
             io: arm_io(arm as u64),
         }

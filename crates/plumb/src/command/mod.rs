@@ -20,6 +20,7 @@ mod live;
 pub mod load;
 mod of_workload;
 mod places;
+pub mod plan_sort;
 pub mod report;
 pub mod scan_instance;
 pub mod share;

@@ -10,6 +10,7 @@ use plumb_io::named_directory;
 use plumb_run::loops;
 use plumb_study::definition::{Draft, DraftClaim, DraftValue};
 use plumb_units::path_text;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Expectation for each place against the first.
@@ -39,6 +40,9 @@ pub fn fill(draft: &mut Draft<'_>, paths: &[PathBuf]) -> Result<(), Failure> {
             }
         )));
     }
+    if ["temp_path", "index_path"].iter().any(|key| draft.has_key(key)) {
+        require_two_devices(paths)?;
+    }
     for (number, path) in (1..=asked).zip(paths) {
         draft.replace(&format!("@{number}"), &path_text(&plain(path)?));
     }
@@ -60,6 +64,24 @@ fn require_different(paths: &[PathBuf]) -> Result<(), Failure> {
         if let Some(same) = same {
             return Err(Failure::usage(format!(
                 "--path {} and --path {} are one directory, and places are compared with each other; name two",
+                same.display(),
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if two places of different kinds of files are on one device: there is nothing to compare.
+fn require_two_devices(paths: &[PathBuf]) -> Result<(), Failure> {
+    let device = |path: &PathBuf| std::fs::metadata(path).ok().map(|found| found.dev());
+    for (number, path) in paths.iter().enumerate().skip(1) {
+        let same =
+            paths[..number].iter().find(|other| device(other).is_some() && device(other) == device(path));
+        if let Some(same) = same {
+            return Err(Failure::usage(format!(
+                "--path {} and --path {} are on one device, and this study moves files from one device to another; name \
+                 directories on two",
                 same.display(),
                 path.display()
             )));

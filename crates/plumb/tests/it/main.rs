@@ -57,6 +57,7 @@ mod own_data;
 mod pages;
 mod periods;
 mod places;
+mod plan_sort;
 mod program;
 mod record_sort;
 mod redo;

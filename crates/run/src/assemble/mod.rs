@@ -16,7 +16,7 @@ mod load_profile;
 mod log_io;
 mod memory;
 mod mix;
-mod one_pass;
+pub mod one_pass;
 mod phases;
 mod receipts;
 mod scan;

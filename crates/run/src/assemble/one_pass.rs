@@ -85,11 +85,12 @@ pub(super) fn area(seen: &Evidence) -> Option<Bytes> {
     let merged = seen.measured.outcome.servers().iter().filter(|server| server.intermediate_merges > 0);
     let servers: Vec<Server> = merged.map(|server| Server::of(seen, plan, server)).collect();
     let asked = seen.inside.settings.number(Setting::SortAreaSize);
-    smallest(asked, most, |area| servers.iter().all(|server| server.fits(area))).map(Bytes)
+    smallest_area(asked, most, |area| servers.iter().all(|server| server.fits(area))).map(Bytes)
 }
 
-/// Returns the smallest multiple of the step above `least` that fits.
-fn smallest(least: u64, most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+/// Returns the smallest multiple of the step above `least` that fits; `None` if none up to `most`
+/// does.
+pub fn smallest_area(least: u64, most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut low, mut high) = (least, least.next_multiple_of(STEP));
     while high <= low || !fits(high) {
         low = high.max(low);
@@ -121,12 +122,13 @@ mod tests {
     #[test]
     fn the_smallest_area_is_found_to_a_step() {
         for wanted in [65 * Bytes::K, 128 * Bytes::K, 700 * Bytes::K, 5 * Bytes::M, 999 * Bytes::M] {
-            let found = smallest(64 * Bytes::K, 1024 * Bytes::G, |area| area >= wanted).expect("in range");
+            let found =
+                smallest_area(64 * Bytes::K, 1024 * Bytes::G, |area| area >= wanted).expect("in range");
             let step = if found > LARGE { STEP_LARGE } else { STEP };
             assert!(found >= wanted && found - wanted <= step, "{wanted}: {found}");
             assert!(found.is_multiple_of(STEP));
         }
-        assert_eq!(smallest(64 * Bytes::K, Bytes::M, |_| false), None);
+        assert_eq!(smallest_area(64 * Bytes::K, Bytes::M, |_| false), None);
     }
 
     #[test]
@@ -140,7 +142,7 @@ mod tests {
             usable: 0.9,
         };
         let area = |rows| {
-            smallest(64 * Bytes::K, 1024 * Bytes::G, |area| server(rows).fits(area)).expect("in range")
+            smallest_area(64 * Bytes::K, 1024 * Bytes::G, |area| server(rows).fits(area)).expect("in range")
         };
         assert!(area(100_000) < area(1_000_000));
         assert!(area(1_000_000) < area(100_000_000));

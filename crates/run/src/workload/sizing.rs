@@ -3,7 +3,7 @@
 //! Estimates are high: a file too large costs seconds of writing zeros before the run, one too
 //! small makes the run invalid.
 
-use plumb_engine::instance::{InitialSizes, extent_bytes};
+use plumb_engine::instance::InitialSizes;
 use plumb_engine::settings::Domain;
 use plumb_engine::storage::block::HEADER_BYTES;
 use plumb_engine::{Setting, Settings};
@@ -24,7 +24,7 @@ const MERGE_WIDTH_MIN: u64 = 2;
 #[must_use]
 pub fn of_sales(rows: u64, settings: &Settings) -> InitialSizes {
     let degree = settings.degree() as u64;
-    let slack = extent_bytes(settings) * (2 * degree + settings.number(Setting::DataFiles));
+    let slack = settings.extent_bytes() * (2 * degree + settings.number(Setting::DataFiles));
     let blocks = |entry_bytes: u64| {
         let block = settings.number(Setting::DbBlockSize);
         // Less than one entry is lost at the end of a block.
@@ -72,7 +72,7 @@ const REDO_OF_ROWS: u64 = 6;
 /// stays free, and each session has a started extent of its own.
 #[must_use]
 pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes {
-    let slack = extent_bytes(settings) * (settings.number(Setting::DataFiles) + 2);
+    let slack = settings.extent_bytes() * (settings.number(Setting::DataFiles) + 2);
     let block = settings.number(Setting::DbBlockSize);
     let users = rows.saturating_mul(VIEW_BYTES) / 8 * 10 + sessions * block;
     InitialSizes {
@@ -112,7 +112,7 @@ const KEY_ENTRY_BYTES: u64 = 40;
 /// index a header and the rest of an extent.
 #[must_use]
 pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
-    let extent = extent_bytes(settings);
+    let extent = settings.extent_bytes();
     let files = settings.number(Setting::DataFiles);
     let scan = if spec.scan_pct > 0 { spec.scan_blocks } else { 0 };
     // A large segment grows by several extents at once, at most a thirty-second of it.
@@ -156,7 +156,7 @@ pub fn log_file_of_updates(spec: &SlobSpec, settings: &Settings) -> u64 {
 /// another without loss. The result of an intermediate merge ends inside an extent of its own.
 fn temp(rows: u64, record_bytes: u64, settings: &Settings) -> Bytes {
     let degree = settings.degree() as u64;
-    let extent = extent_bytes(settings);
+    let extent = settings.extent_bytes();
     let slack = extent * (2 * degree + settings.number(Setting::DataFiles));
     let records = rows.saturating_mul(record_bytes);
     let bytes = records.saturating_add(records / 16);

@@ -1,6 +1,6 @@
 //! The course of a study: its end, arms, design and list of runs.
 
-use super::result::{Arm, ArmIo, Counted, Design, IoTable, StudyRun, StudyState};
+use super::result::{Arm, ArmDevice, ArmIo, Counted, Design, IoTable, StudyRun, StudyState};
 use super::used_blocks::{UsedBlocks, fault};
 use crate::bundle::{Ended, RunRecord, Stop};
 use crate::definition::Factor;
@@ -33,13 +33,7 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
         let records = if used.contents.has_ended() { used.records(&[arm]) } else { Vec::new() };
         let mut values: Vec<f64> =
             records.iter().map(|(_, record)| plan.study.measure.value(record)).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        let median = match values.len() {
-            0 => None,
-            odd if odd % 2 == 1 => Some(values[middle]),
-            _ => Some(f64::midpoint(values[middle - 1], values[middle])),
-        };
+        let median = median(&mut values);
         let (least, most) = (values.first().copied(), values.last().copied());
         let runs: Vec<&Record> = records.iter().map(|(_, record)| *record).collect();
         let declared = runs.iter().map(|run| run.memory.declared_bytes()).max().filter(|bytes| *bytes > 0);
@@ -52,11 +46,37 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
             most,
             declared_bytes: declared,
             peak_bytes: runs.iter().filter_map(|run| run.memory.peak_rss_bytes).max(),
+            device: arm_device(&runs),
             io_ns: (!io.is_empty()).then(|| total_of(runs.iter().map(|run| run.header.elapsed_ns))),
             io,
         }
     };
     plan.design.arms.iter().enumerate().map(arm).collect()
+}
+
+/// Returns the median, and leaves the values in order; `None` without values.
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+/// Returns the medians of the device alone, as these runs measured it.
+fn arm_device(runs: &[&Record]) -> Option<ArmDevice> {
+    let limits = || runs.iter().filter_map(|run| run.calibration.as_ref());
+    let device = ArmDevice {
+        sequential_read_bytes_per_s: median(
+            &mut limits().filter_map(MeasuredLimits::sequential_limit).collect::<Vec<_>>(),
+        ),
+        random_read_8k_ns: median(
+            &mut limits().filter_map(|limits| Some(limits.random_read_8k_ns? as f64)).collect::<Vec<_>>(),
+        ),
+    };
+    (device.sequential_read_bytes_per_s.is_some() || device.random_read_8k_ns.is_some()).then_some(device)
 }
 
 /// Sums the I/O of runs by function, by type of file and by tablespace.

@@ -106,12 +106,24 @@ pub struct Arm {
     /// Largest resident set of its counted runs, bytes; `None` if it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
+    /// The device alone, measured in each of its counted runs; `None` if no run did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<ArmDevice>,
     /// Time of all its counted runs, to which `io` belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_ns: Option<u64>,
     /// I/O of all its counted runs; empty for a command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub io: Vec<ArmIo>,
+}
+
+/// Medians of what the runs of an arm measured of the device before their work.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ArmDevice {
+    /// Sequential read with many requests in flight, bytes per second.
+    pub sequential_read_bytes_per_s: Option<f64>,
+    /// One random read of 8K with nothing else in flight, nanoseconds.
+    pub random_read_8k_ns: Option<f64>,
 }
 
 /// Requests of an arm's runs in a line of an I/O table.

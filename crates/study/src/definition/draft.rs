@@ -191,6 +191,24 @@ impl<'t> Draft<'t> {
         found
     }
 
+    /// True if any table has this key.
+    #[must_use]
+    pub fn has_key(&self, key: &str) -> bool {
+        let mut values: Vec<(&str, &DeValue<'_>)> =
+            self.whole.iter().map(|(key, value)| (key.get_ref().as_ref(), value.get_ref())).collect();
+        while let Some((name, value)) = values.pop() {
+            match value {
+                _ if name == key => return true,
+                DeValue::Array(list) => values.extend(list.iter().map(|value| ("", value.get_ref()))),
+                DeValue::Table(table) => {
+                    values.extend(table.iter().map(|(key, value)| (key.get_ref().as_ref(), value.get_ref())));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// Replaces each value that is this text.
     pub fn replace(&mut self, text: &str, with: &str) {
         self.whole.iter_mut().for_each(|(_, value)| replace(value.get_mut(), text, with));
