@@ -1,10 +1,11 @@
 //! One view of tables, however they were filled: scans, sums, and copies of rows.
 
 use crate::support::{
-    Rows, assert_green, assert_no_space_leaks, build_on, images, in_memory, keyed_schema, load, memory_disk,
-    number, within,
+    Rows, assert_green, assert_no_space_leaks, build_on, create_in, images, in_memory, keyed_schema, load,
+    memory_disk, number, open_in, within,
 };
 use plumb_engine::drop::drop_named;
+use plumb_engine::storage::tablespace::{Extent, Purpose};
 use plumb_engine::table::load::{LoadOutcome, LoadTarget};
 use plumb_engine::transaction::check::row_hash;
 use plumb_engine::transaction::{Logging, Transactions};
@@ -17,6 +18,7 @@ use plumb_events::{Role, Session};
 use plumb_io::sim::Faults;
 use plumb_types::Value;
 use plumb_units::SplitMix;
+use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
@@ -315,5 +317,30 @@ fn a_copy_that_fails_leaves_its_target_as_it_was() {
             }
             assert!(failures > 10, "{failures} copies failed");
         }
+    });
+}
+
+#[test]
+fn rows_beyond_32_gigabytes_of_a_data_file_are_read_as_they_were_written() {
+    within(120, || {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let home = directory.path().join("db");
+        drop(create_in(&home, &[("data_files", "1"), ("extent_size", "8M")]));
+        // Holes: only the extents that are written take space.
+        let file = OpenOptions::new().write(true).open(home.join("users01.dbf")).expect("a data file");
+        file.set_len(40 << 30).expect("the file system has sparse files");
+        let instance = &open_in(&home).expect("opened");
+        let (session, rows) = (&session(instance), rows(3000, 9));
+        let users = instance.tablespace(Purpose::Users);
+        let allocated = || users.allocate(session, &instance.access).expect("a free extent");
+        let offset = |extent: Extent| u64::from(extent.block) * users.block_size.bytes() as u64;
+        while offset(allocated()) < 33 << 30 {}
+        load(instance, "loaded", &Rows::of_values(keyed_schema(), &rows)).expect("loaded");
+        let table = instance.catalog().table("loaded").expect("loaded").clone();
+        assert!(table.extents.iter().all(|extent| offset(extent.extent) > 32 << 30));
+        build_on(instance, ("i", "loaded"), &[("k", false)]).expect("built");
+        assert_green(instance, "loaded");
+        let view = TableView::open(instance, None, session, "loaded").expect("a table");
+        assert_eq!(scanned(session, &view, None), model(&rows, |_| true));
     });
 }
