@@ -88,7 +88,6 @@ pub enum By {
     Critic,
 }
 
-/// A figure as it is printed.
 #[derive(Debug, Clone)]
 pub struct PrintedFigure {
     /// The name in the claim file.

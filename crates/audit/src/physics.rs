@@ -49,7 +49,6 @@ pub(crate) const BOUNDS: [Bound; 18] = [
     },
 ];
 
-/// Returns the bound of that name.
 pub(crate) fn bound(name: &str) -> Option<&'static Bound> {
     BOUNDS.iter().find(|bound| bound.name == name)
 }

@@ -397,7 +397,6 @@ fn saved_of_part(roles: &[Vec<f64>]) -> f64 {
     (part / share - later_part / later_share) / (part - later_part)
 }
 
-/// Returns the rule of that name.
 pub(crate) fn rule(name: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.name == name)
 }

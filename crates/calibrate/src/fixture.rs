@@ -24,7 +24,6 @@ pub(crate) fn place() -> (TempDir, DeviceDescription) {
     (directory, device)
 }
 
-/// Returns a file in memory.
 pub(crate) fn memory_file(length: Bytes) -> DataFile {
     let scratch = ScratchDirectory::create(Disk::Memory(MemoryDisk::new()), Path::new("/memory"));
     let method = Method::start(MethodKind::Sync, 8).expect("a method");

@@ -139,7 +139,6 @@ impl Base {
         self.world.clone()
     }
 
-    /// Returns a copy of its disk.
     pub fn copy(&self) -> Arc<MemoryDisk> {
         self.disk.restart(Survivors::All)
     }
@@ -175,7 +174,6 @@ pub fn index(name: &str, columns: &[&str]) -> IndexDefinition {
     IndexDefinition { name: name.to_string(), columns, unique: false }
 }
 
-/// Returns the definition of a unique index.
 pub fn unique_index(name: &str, columns: &[&str]) -> IndexDefinition {
     IndexDefinition { unique: true, ..index(name, columns) }
 }

@@ -1,5 +1,5 @@
-//! The settings: a row each in [`table`], which gives parsing, lists, docs/settings.md, the
-//! parameter section of reports and the typed fields.
+//! The settings: a row each in [`table`], which gives parsing, lists, the parameter section of
+//! reports and the typed fields.
 //!
 //! ```text
 //! text  --set, study file ──> domain of the row ──> texts   for records, messages, study files

@@ -24,7 +24,7 @@ pub struct FindingRule {
     pub threshold: &'static str,
     /// Publication of the threshold, or `own`.
     pub origin: &'static str,
-    /// MissedPath for which the rule may mislead.
+    /// Reason why the rule may mislead; may be empty.
     pub caveat: &'static str,
     pub advice: &'static str,
     /// Returns what the figures show; `None` if they stay below the threshold or are missing.

@@ -61,7 +61,7 @@ pub struct LogSignals {
 /// A line of a buffer pool advisory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Advisory {
-    /// Size of the cache, of the present one.
+    /// Size of the cache as a multiple of the present one.
     pub size_factor: f64,
     /// Physical reads expected, of the present ones.
     pub read_factor: f64,
@@ -163,7 +163,7 @@ pub struct RunFacts {
     pub circumstances: Vec<Circumstance>,
     pub grown: Option<Grown>,
     pub not_reserved_bytes: u64,
-    /// MissedPath for which files went through the page cache although direct I/O was asked for.
+    /// Reason why files went through the page cache although direct I/O was asked for.
     pub through_page_cache: Option<String>,
     pub method_replaced: Option<String>,
     pub fewer_servers: Option<String>,

@@ -15,7 +15,6 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use std::convert::Infallible;
 
-/// A table of a page.
 #[derive(Debug, Default)]
 pub struct PageTable {
     /// The line of its start.

@@ -82,7 +82,7 @@ fn split(line: &str, letter: char) -> Vec<&str> {
     line.split(letter).take(COLUMNS_MOST).map(str::trim).collect()
 }
 
-/// Reads a part that is a range of a format.
+/// Reads lines of a format as a report; lines that do not match are its unread ones.
 pub fn read(part: &SourcePart<'_>, format: &'static LineFormat) -> Report {
     let mut walk = Walk::new(format);
     for (line, text) in part.lines() {

@@ -67,7 +67,6 @@ pub struct Column {
     pub name: String,
     /// The key; empty for an unknown column.
     pub key: &'static str,
-    /// The unit of its figures.
     pub unit: FigureUnit,
 }
 

@@ -329,7 +329,7 @@ impl HugeVec<u8> {
         }
     }
 
-    /// Makes the first `bytes` bytes of the room elements, unchanged.
+    /// Adds the first `bytes` bytes of the room to the elements, with the content they have.
     ///
     /// # Panics
     /// When the room is smaller.

@@ -35,7 +35,7 @@ pub struct Member<'r> {
     pub record: &'r Record,
 }
 
-/// Returns the report of a series whose members stand in the order of time.
+/// Returns the report of a series whose members are in the order of time.
 #[must_use]
 pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
     let search = Search::usual(SEED);

@@ -20,7 +20,6 @@ use plumb_types::{ColumnType, DateTime, Schema, Value};
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows of a row group.
 const GROUP_ROWS: usize = 64 * 1024;
 /// Digits that 64 bits hold.
 const DIGITS_MAX: u8 = 18;

@@ -15,7 +15,6 @@ use plumb_study::definition::catalog;
 use plumb_workload::{Decides, WORKLOADS};
 use std::path::Path;
 
-/// Returns the script of a shell.
 #[must_use]
 pub fn script(shell: Shell) -> &'static str {
     match shell {
@@ -120,7 +119,6 @@ fn options(command: &Command, given: &[String]) -> Vec<String> {
     names.chain(["--help".to_string()]).collect()
 }
 
-/// Returns the values of an argument of a command.
 fn values(command: &Command, argument: &Arg, partial: &str) -> Vec<String> {
     match (command.get_name(), argument.get_id().as_str()) {
         ("study", "study") => {
@@ -233,7 +231,7 @@ mod tests {
     fn no_hidden_command_is_offered() {
         let commands = found(Shell::Fish, &[""]);
         assert!(commands.contains(&"verify".to_string()));
-        for hidden in ["study-run", "scan-instance", "document", "complete"] {
+        for hidden in ["study-run", "scan-instance", "complete"] {
             assert!(!commands.contains(&hidden.to_string()), "{hidden}");
         }
     }

@@ -90,9 +90,9 @@ pub struct Target<'a> {
     interrupt: &'a Interrupt,
     settings: Settings,
     instance: Option<Instance>,
-    /// True if the directory was made for it.
+    /// True if the directory was made for this database.
     directory_is_ours: bool,
-    /// True if it is removed on drop.
+    /// True if the database is removed on drop.
     temporary: Cell<bool>,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Target<'a> {
         instance.catalog().require_free(name).map(|_| ())
     }
 
-    /// Returns its largest block size, or that of the new one.
+    /// Returns the largest block size of the database, or the block size of a new one.
     #[must_use]
     pub fn largest_block(&self) -> BlockSize {
         let there = self.instance.as_ref().map(|instance| instance.tablespaces().largest_block());

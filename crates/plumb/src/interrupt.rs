@@ -228,7 +228,7 @@ impl Interrupt {
         locked(&self.0.taken_apart).push(directory);
     }
 
-    /// Returns those that still exist.
+    /// Returns the directories still to be dismantled.
     fn taken_apart(&self) -> Vec<PathBuf> {
         let all = locked(&self.0.taken_apart);
         all.iter().filter(|path| path.exists()).cloned().collect()

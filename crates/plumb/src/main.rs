@@ -122,6 +122,5 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Complete(asked)) => {
             output::print(&completion::candidates(asked.shell, &asked.words)).map(|()| Outcome::Fine)
         }
-        Some(Command::Document(page)) => output::print(&document::render(page.page)).map(|()| Outcome::Fine),
     }
 }

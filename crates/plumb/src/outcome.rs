@@ -48,7 +48,7 @@ pub fn help() -> String {
     let rows: Vec<String> =
         TABLE.iter().map(|(outcome, means)| format!("{} {means}", outcome.code())).collect();
     format!(
-        "Exit codes: {}; 130 interrupted (128 and the number of the signal).\nA study exits as its worst claim stands.\nWithout a command, plumb says what to try.",
+        "Exit codes: {}; 130 interrupted (128 and the number of the signal).\nA study exits with the code of its worst claim.\nWithout a command, plumb says what to try.",
         rows.join("; ")
     )
 }

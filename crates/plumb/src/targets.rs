@@ -15,7 +15,6 @@ pub const KINDS: &Kinds = &[&Engine, &Commands, &Postgres];
 /// Runners, one for each kind, which make a run in a process of its own.
 pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands, &Postgres];
 
-/// Opens the target of a study.
 pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, StudyError> {
     Ok(match study.vocabulary.target() {
         target if target == Commands.name() => Box::new(CommandTarget::open(study, opening)?),

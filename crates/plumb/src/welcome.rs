@@ -38,5 +38,5 @@ To begin with:
   plumb load FILE.csv --table T && plumb index T COLUMN,COLUMN && plumb check T
       Your own data, in a database ./plumb.db that stays.
 
-`plumb list settings` shows what --set takes, `plumb help` all twenty-eight commands.
+`plumb list settings` shows what --set takes, `plumb help` lists all commands.
 ";

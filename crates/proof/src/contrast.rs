@@ -148,7 +148,7 @@ impl Lottery {
         self.about_mean(self.differences, effect)
     }
 
-    /// Returns them about the median of the runs, so that a stall of one does not move the others.
+    /// Returns the runs about their median, so that a stall of one does not move the others.
     pub(crate) fn aligned(&self, effect: f64) -> [f64; 3] {
         let mut runs = self.centred(effect);
         let middle = median(&runs[..self.runs()]);
@@ -156,8 +156,8 @@ impl Lottery {
         runs
     }
 
-    /// Returns them about the middle of the two closest runs. Under stalls those are runs of one
-    /// kind more often than the median is near its neighbours.
+    /// Returns the runs about the middle of the two closest. With stalls, the two closest runs are
+    /// of one kind more often than the median is near its neighbours.
     pub(crate) fn anchored(&self, effect: f64) -> [f64; 3] {
         let mut runs = self.centred(effect);
         let mut sorted = runs;
@@ -268,7 +268,8 @@ impl Contrast {
         self.without_covariate(effect, 0.0)
     }
 
-    /// Returns them without it within arms: both arms' means are subtracted before the fit.
+    /// Returns the lotteries without the covariate's part within arms: both arms' means are
+    /// subtracted before the fit.
     fn within_arms(&self) -> Cow<'_, Self> {
         let lotteries = || self.blocks.iter().flatten();
         let effects: Vec<f64> = lotteries().map(Lottery::effect).collect();

@@ -93,7 +93,7 @@ impl Spending {
     }
 }
 
-/// A rejection of a shift by its walk.
+/// The crossing of a level by a walk, which rejects the walk's shift.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
     /// Number of blocks at the crossing, from 1.

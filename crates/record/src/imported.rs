@@ -18,7 +18,6 @@ pub struct Imported {
     pub line: u32,
     /// The kind of report, such as `AWR report`.
     pub kind: String,
-    /// The facts of the report's head.
     pub facts: Vec<ImportedFact>,
     /// The printed figures from which the record's figures follow.
     pub figures: Vec<ImportedFigure>,
@@ -32,14 +31,13 @@ pub struct Imported {
     pub unread: u64,
 }
 
-/// A fact of a report's head.
+/// A name and a value in the head of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFact {
     /// The name that the report gives it.
     pub name: String,
     /// The text as the report prints it.
     pub text: String,
-    /// The line of the file that has it.
     pub line: u32,
 }
 
@@ -48,9 +46,7 @@ pub struct ImportedFact {
 pub struct ImportedSection {
     /// The heading as the report prints it.
     pub heading: String,
-    /// The line of the file that has the heading.
     pub line: u32,
-    /// The number of rows that were read.
     pub rows: u64,
     /// True if its columns are known; otherwise they have the units and names of their headings.
     pub known: bool,
@@ -63,7 +59,6 @@ pub struct ImportedFigure {
     pub name: String,
     /// The text as the report prints it.
     pub text: String,
-    /// The line of the file that has it.
     pub line: u32,
     /// The base unit; empty for a plain number.
     pub unit: String,
@@ -113,15 +108,12 @@ pub struct Consistency {
 /// Counts of one kind of check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsistencyTally {
-    /// The name of the kind of check.
     pub name: String,
-    /// The number of checks that held.
     pub held: u64,
-    /// The number of checks that failed.
     pub failed: u64,
-    /// The number of figures that no device can have.
+    /// Figures that no device can have.
     pub impossible: u64,
-    /// The number of checks that lack a figure.
+    /// Checks that lack a figure.
     pub not_asked: u64,
 }
 

@@ -18,7 +18,6 @@ pub struct Strip {
     pub lines: Vec<StripLine>,
 }
 
-/// A line of a strip.
 #[derive(Debug, Clone, Serialize)]
 pub struct StripLine {
     pub name: String,

@@ -65,7 +65,6 @@ pub fn head() -> String {
     )
 }
 
-/// Returns the line of a call.
 #[must_use]
 pub fn call(call: &CallLine, clock: Clock, processes: &Processes) -> String {
     let letter = match (call.effect, call.is_direct) {
@@ -93,7 +92,6 @@ pub fn call(call: &CallLine, clock: Clock, processes: &Processes) -> String {
     )
 }
 
-/// Returns the line of a request.
 #[must_use]
 pub fn request(request: &RequestLine, clock: Clock, processes: &Processes) -> String {
     let (disk, major, minor) = disk_text(request.disk);

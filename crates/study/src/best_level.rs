@@ -1,6 +1,6 @@
 //! The best level of an ordered factor, from the bundle of a study that has ended.
 //!
-//! The levels stand in the order of the study file. The runs of a level are those of all arms that
+//! The levels are in the order of the study file. The runs of a level are those of all arms that
 //! have it, so other factors are averaged over. The measure of the study is maximised, or its
 //! inverse where less is better; any other measure may have a limit. It is a reading of the runs
 //! and no claim: [`crate::analysis`] tests.

@@ -64,7 +64,7 @@ impl NumberSum {
         self.add_part(raised.ok_or(NumberError::OutOfRange)?, -((scale + scale.rem_euclid(2)) / 2))
     }
 
-    /// Adds another sum.
+    /// Adds the sum of other numbers.
     ///
     /// # Errors
     /// If the sum leaves its range.

@@ -318,7 +318,6 @@ const fn data(name: &'static str, takes: Domain, default: &'static str, help: &'
     Parameter { name, help, decides: Decides::Data, takes, default: Some(default), instead_of: None }
 }
 
-/// A parameter of the work.
 const fn work(name: &'static str, takes: Domain, default: &'static str, help: &'static str) -> Parameter {
     Parameter { name, help, decides: Decides::Work, takes, default: Some(default), instead_of: None }
 }
@@ -398,7 +397,7 @@ pub const SLOB: Workload = Workload {
             "run-time",
             Domain::Time,
             "10",
-            "How long sessions go on, in seconds; each ends with the operation under way",
+            "How long sessions go on, in seconds; each ends with the operation in progress",
         ),
         work(
             "work-loop",

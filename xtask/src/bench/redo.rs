@@ -8,7 +8,7 @@
 //!   write's median, or over its 99th percentile where the device itself is uneven.
 //! - Log insert: threads that append records of 100 bytes, on the null device.
 //! - Import: array inserts of 42-byte rows without an index, on the null device, in CPU time.
-//! - Torn blocks ([`torn`]): images in the log beside writing blocks twice.
+//! - Torn blocks ([`torn`]): images in the log against writing blocks twice.
 //! - Recovery: the redo of such an import on the disk, opened again without a checkpoint; then of
 //!   updates of rows in random blocks, and random reads of those blocks.
 
@@ -266,7 +266,7 @@ fn group_commits(options: &Options, home: &Path, servers: usize) -> Result<()> {
     Ok(instance.destroy()?)
 }
 
-/// Medians of blocks of commits and of bare writes beside them, in microseconds.
+/// Medians of blocks of commits, and of the bare writes that alternate with them, in microseconds.
 #[derive(Default)]
 struct Pairs {
     commits: Vec<f64>,

@@ -1,14 +1,13 @@
-//! What each stage of an index build costs: CPU time a row, and what it adds up to.
+//! CPU time a row of each stage of an index build, and of all together.
 //!
-//! What it does: runs every stage alone, on one thread, over the rows and with
-//! the memory of a real build, and reads the CPU clock of the thread around it;
-//! then builds the whole index and prints what the stages do not explain.
+//! Every stage runs alone, on one thread, over the rows and with the memory of a real build,
+//! between two readings of the thread's CPU clock. Then the whole index is built, and the remainder
+//! that the stages do not explain is printed.
 //!
-//! How: the stages run on files in memory (`io_method=null`), where a request is a
-//! copy, so their time is the engine's. The difference between a build on such
-//! files and one on the device is what the kernel takes for the I/O. The stages
-//! after the table queue see what one sort server sees: the rows of the lowest key
-//! range, in the order of the scan.
+//! The stages run on files in memory (`io_method=null`), where a request is a copy, so that their
+//! time is the engine's. A build on the device costs more by the kernel's time for the I/O. The
+//! stages after the table queue get the rows of one sort server: those of the lowest key range, in
+//! the order of the scan.
 //!
 //! ```text
 //! scan        verify blocks, walk rows (and copy the table from the files in memory)

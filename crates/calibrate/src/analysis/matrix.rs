@@ -5,7 +5,6 @@ use crate::plan::{MatrixKind, cell};
 use crate::{Estimate, Load, Point, TaskResult};
 use plumb_units::Bytes;
 
-/// One cell of the matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixCell {
     /// Large requests outstanding: the row.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A load may also name one path. Then its requests go to that file alone, so that each device can
-//! be measured by itself, and all of them at once.
+//! be measured alone, and all of them at once.
 //!
 //! Limits: no request is cut. A stripe holds whole requests of every size ([`Volume::unit`]), and
 //! with fewer bytes a controller would make two requests of one. The logs lie on the first path.

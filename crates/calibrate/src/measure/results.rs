@@ -89,7 +89,6 @@ impl TaskResult {
         }
     }
 
-    /// Bytes of each request of a load.
     #[must_use]
     pub fn request_bytes(&self, load: usize) -> u64 {
         match &self.task {
@@ -104,7 +103,6 @@ impl TaskResult {
         self.estimate(|measurement| Some(measurement.iops(load)))
     }
 
-    /// MB of a load per second.
     #[must_use]
     pub fn mb_per_second(&self, load: usize) -> Option<Estimate> {
         let bytes = self.request_bytes(load);

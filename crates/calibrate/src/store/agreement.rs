@@ -12,7 +12,7 @@ pub struct Agreement {
     pub kind: FigureKind,
     /// Median of the other calibration over that of this one.
     pub ratio: f64,
-    /// True if they are within [`AGREEMENT_LIMIT`].
+    /// True if the medians are within [`AGREEMENT_LIMIT`].
     pub agrees: bool,
     /// Reason of a difference beyond the limit.
     pub why: Option<Disagreement>,

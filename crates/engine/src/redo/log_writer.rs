@@ -98,7 +98,7 @@ pub(super) struct LogWriter {
 struct Taken {
     end: Lsn,
     entries: u64,
-    /// Log bytes that sessions were charged for them.
+    /// Log bytes that sessions were charged for these records.
     charged: i64,
     /// Time at which gathering began.
     begin: Nanos,

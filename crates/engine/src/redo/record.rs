@@ -127,7 +127,6 @@ impl Record<'_> {
         (HEADER_BYTES + self.undo.len() + self.changes.len()).next_multiple_of(8)
     }
 
-    /// Returns the bytes of all changes.
     pub(super) fn change_bytes(&self) -> usize {
         self.changes.len()
     }

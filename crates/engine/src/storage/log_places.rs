@@ -93,7 +93,6 @@ impl LogPlaces {
         self.place(member).is_absolute()
     }
 
-    /// Returns the path of a member.
     pub(crate) fn path(&self, home: &Path, database: DatabaseId, of: MemberId) -> PathBuf {
         let MemberId { number, member } = of;
         let name = match self.is_outside(member) {

@@ -94,7 +94,7 @@ pub(crate) fn before_rows(block: &[u8], content: Content) -> &[u8] {
     &block[HEADER_BYTES..HEADER_BYTES + used - rows.min(used)]
 }
 
-/// A chained row in assembly.
+/// A chained row whose pieces are being read.
 #[derive(Debug, Default)]
 pub struct Chain {
     bytes: Vec<u8>,

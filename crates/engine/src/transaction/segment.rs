@@ -287,7 +287,6 @@ impl Worker<'_> {
     }
 }
 
-/// Returns the extents of a segment in the catalog.
 fn extents_of<'c>(catalog: &'c mut Catalog, segment: &Segment) -> Option<&'c mut Vec<SegmentExtent>> {
     let tables = catalog.live_tables.iter_mut().map(|table| (table.created, &mut table.extents));
     let indexes = catalog.live_indexes.iter_mut().map(|index| (index.created, &mut index.extents));

@@ -45,7 +45,7 @@ fn record(number: u64) -> Vec<u8> {
 }
 
 /// Each session appends its numbers in turn; the writer takes and releases until it has all.
-/// Returns them in the order of their places.
+/// Returns the numbers in the order of their places.
 fn written(sessions: &'static [&'static [u64]]) -> Vec<u64> {
     let buffer = Arc::new(LogBuffer::new(RING * RECORD, Lsn(0)));
     let append = |numbers: &'static [u64]| {

@@ -90,7 +90,6 @@ const DIFFERENCE: Rule = Rule {
     arithmetic: "100 x (2nd - 1st) / 1st = %Diff, which is computed before rounding",
 };
 
-/// Returns all checks of a report.
 pub fn checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for section in [

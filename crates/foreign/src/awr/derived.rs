@@ -93,7 +93,6 @@ pub fn block_assumed(report: &Report) -> (f64, &'static str) {
     block_bytes(report).map_or((BLOCK_BYTES, "blocks of 8192 bytes assumed"), |bytes| (bytes, ""))
 }
 
-/// Returns the named quotient of two figures.
 fn quotient(name: String, unit: &str, one: &Figure, two: &Figure, scale: f64) -> Option<ImportedFigure> {
     let range = one.range.over(two.range)?;
     let value = one.value / two.value * scale;

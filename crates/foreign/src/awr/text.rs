@@ -20,7 +20,6 @@ pub fn read(part: &SourcePart<'_>) -> Report {
     report
 }
 
-/// Returns a table as a sheet.
 pub fn sheet(table: Ruled) -> Sheet {
     // The tables of the head have no heading; in Statspack their first column looks like one.
     let is_of_head = ["Database", "Host", "Snapshot"].contains(&table.heading.raw.as_str())

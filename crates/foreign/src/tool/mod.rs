@@ -28,7 +28,6 @@ use plumb_units::ValueRange;
 pub const READERS: [Reader; 11] =
     joined(&[&device::READERS, &snoop::READERS, &benchmark::READERS, &[plan::READER, trace::READER]]);
 
-/// The rows of a section.
 fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }

@@ -25,13 +25,11 @@ macro_rules! fixture {
 }
 pub(crate) use fixture;
 
-/// The imports of a text.
 pub fn imports(text: &str) -> Vec<Import> {
     let source = Source::of(Path::new("report.txt"), text.as_bytes());
     import(&source, READERS, "0.1.0").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The only import of a text.
 pub fn only(text: &str) -> Import {
     let mut all = imports(text);
     assert_eq!(all.len(), 1, "one report");

@@ -30,7 +30,7 @@ fn text_and_html_of_one_report_give_equal_figures() {
     let mut compared = 0;
     for one in text.report.sheets.iter().filter(|sheet| !sheet.section.is_empty()) {
         if one.section == "efficiency" || one.section == "cache_sizes" {
-            // Pairs stand in another order in a page.
+            // An HTML page has pairs in another order.
             continue;
         }
         let two = sheet(&html.report, one.section);

@@ -86,14 +86,14 @@ struct Seat {
     used: Arc<Used>,
 }
 
-/// The server's side of its sessions' waits.
+/// A thread's ring and the sessions that share it.
 struct Server {
     ring: RefCell<RingChannel>,
     seats: RefCell<Vec<Seat>>,
     /// The session that runs, and the time at which it resumed.
     running: Cell<Option<usize>>,
     since: Cell<Nanos>,
-    /// Time that it has spent in plain calls since then.
+    /// Time that the session has spent in plain calls since then.
     stood: Cell<Nanos>,
     /// CPU of all sessions, and that of the server itself.
     lent: Cell<Nanos>,

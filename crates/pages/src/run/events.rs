@@ -111,7 +111,6 @@ fn classes(record: &Record) -> Vec<(&str, ClassTotal)> {
     classes
 }
 
-/// Returns the time of each class.
 pub(super) fn class_times(record: &Record) -> Vec<(&str, u64)> {
     classes(record).into_iter().map(|(class, total)| (class, total.time_ns)).collect()
 }

@@ -45,7 +45,6 @@ fn as_json(lines: &str) -> Value {
     Value::Array(lines.lines().map(object).collect())
 }
 
-/// Returns the lines of a bundle.
 fn lines(bundle: &Path) -> Result<String, Failure> {
     let shown = bundle.display().to_string();
     let shown = shown.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! `plumb list`: workloads, studies, settings, events, statistics, rules, tables and bundles.
+//! `plumb list`: the rows of each table of the program, and a directory's tables and bundles.
 
 use crate::arguments::{List, Listing};
 use crate::failure::Failure;
@@ -68,6 +68,7 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
         Listing::Settings => of_texts(document::settings_list()),
         Listing::Events => of_texts(document::events_list()),
         Listing::Statistics => of_texts(document::statistics_list()),
+        Listing::Streams => of_texts(document::streams_list()),
         Listing::Rules => of_texts(document::rules_list()),
         Listing::Reasons => of_texts(document::reasons_list()),
         Listing::Bundles => bundles(arguments)?,

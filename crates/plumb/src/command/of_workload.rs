@@ -13,7 +13,6 @@ use std::path::Path;
 
 const EXAMPLE: &str = "filesystemio_options=none,setall";
 
-/// Returns the study of the arguments.
 pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
     let name = arguments.study.as_deref().unwrap_or_default();
     require_workload(name)?;

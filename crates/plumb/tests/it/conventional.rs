@@ -54,7 +54,7 @@ fn why_sessions_wait_for_the_archiver_is_said_once() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let copies = directory.path().join("copies");
     let (mut child, mut errors) = waiting_load(directory.path(), &copies);
-    // Two more samples.
+    // The wait is sampled twice more, and must not be reported again.
     sleep(Duration::from_millis(1200));
     fs::create_dir(&copies).expect("a directory");
     let mut rest = String::new();

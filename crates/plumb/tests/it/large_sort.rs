@@ -25,7 +25,6 @@ fn run(rows: &str, settings: &[&str]) -> Value {
     record
 }
 
-/// Returns the receipts of a setting.
 fn receipts<'a>(record: &'a Value, setting: &str) -> Vec<&'a Value> {
     let receipts = record["receipts"].as_array().expect("a list");
     receipts.iter().filter(|receipt| receipt["setting"] == setting).collect()
@@ -54,7 +53,6 @@ fn finding<'a>(record: &'a Value, what: &str) -> &'a Value {
     findings.iter().find(begins).unwrap_or_else(|| panic!("no finding {what:?}: {findings:?}"))
 }
 
-/// Returns the bytes of a phase.
 #[track_caller]
 fn phase_bytes(record: &Value, name: &str) -> u64 {
     let phases = record["phases"].as_array().expect("a list");

@@ -10,9 +10,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Pages whose commands are generated, or have none.
-const GENERATED: [&str; 3] = ["events.md", "findings.md", "settings.md"];
-
 /// Small amounts, used if the command has the option or the workload takes it.
 const AMOUNTS: [(&str, &str, &[&str]); 6] = [
     ("--rows", "2K", &["large-sort", "redo", "ctas", "scan", "producer"]),
@@ -35,7 +32,7 @@ fn pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let pages = |folder: &'static str| {
         let found = names(&root.join(folder)).into_iter().filter(|name| name.ends_with(".md"));
-        found.filter(|name| !GENERATED.contains(&name.as_str())).map(move |name| format!("{folder}/{name}"))
+        found.map(move |name| format!("{folder}/{name}"))
     };
     let docs = pages("docs").chain(pages("docs/measured"));
     let read = |name: String| {
@@ -73,7 +70,6 @@ fn commands(page: &str) -> Vec<String> {
         // A line may have several commands, and one may read the output of another.
         let parts = line.split("  ").map(str::trim);
         let parts = parts.filter(|part| part.starts_with("plumb ") || part.contains("| plumb "));
-        // Each is a command of its own.
         found.extend(parts.map(str::to_string));
     }
     found

@@ -138,7 +138,6 @@ pub fn execution(name: &str) -> Result<&'static dyn ServerWork, PostgresError> {
     })
 }
 
-/// Returns a check of a count.
 #[must_use]
 pub fn counted(name: &str, found: u64, expected: u64, elapsed: Nanos) -> Check {
     Check {

@@ -82,7 +82,6 @@ pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
         .collect()
 }
 
-/// Renders a section of a document.
 #[must_use]
 pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
     let mut lines = Vec::new();

@@ -132,7 +132,6 @@ const EXECUTIONS: &[&dyn Execution] = &[
     &producer::Producer,
 ];
 
-/// Returns the execution of this workload.
 #[must_use]
 pub fn execution(workload: &Workload) -> &'static dyn Execution {
     let found = EXECUTIONS.iter().find(|execution| execution.workload() == workload);

@@ -237,7 +237,6 @@ impl Spelling {
         Some(Spelling { padded, midnight, clock })
     }
 
-    /// Returns the text form for dates of `form`.
     pub(super) fn text(self, form: DateForm) -> DateText {
         let [first, second] = self.padded.map(|padded| padded != Some(false));
         let (month, day) = if form.order == Order::Day { (second, first) } else { (first, second) };

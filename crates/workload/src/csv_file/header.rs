@@ -28,7 +28,6 @@ pub enum Header {
 /// Years that are accepted as names of columns.
 const YEARS: std::ops::RangeInclusive<f64> = 1800.0..=2199.0;
 
-/// The name of a column.
 pub(super) struct ColumnName {
     /// Name in the file, trimmed.
     pub(super) header: String,

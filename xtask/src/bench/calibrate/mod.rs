@@ -1,9 +1,9 @@
-//! plumb's measuring beside fio's, at the same points of the same file.
+//! Measurements by plumb and by fio, at the same points of the same file.
 //!
-//! What it does: shows whether the laboratory costs anything. A calibrator that is
-//! slower than a tool that is trusted measures itself.
+//! They show if the laboratory costs anything: a calibrator that is slower than a trusted tool
+//! measures itself.
 //!
-//! How: a file of random bytes and a log of zeros are made once, by the code that
+//! Steps: a file of random bytes and a log of zeros are made once, by the code that
 //! calibrations use (`plumb_calibrate::TaskSession`). A round measures each point by both
 //! tools, the points in a new random order, the two tools of a point one right after the
 //! other in an order that a coin decides. The ratio is taken within the round; its
@@ -12,7 +12,7 @@
 //! Like with like: both use the same method (io_uring, or pwrite and fdatasync for the
 //! log), O_DIRECT, request size, depth, one thread or process, time and ramp; both take
 //! the time of every request; both register their buffers with the ring; neither keeps a map of
-//! the blocks it has visited; both have a thread beside them that wakes every 10 ms.
+//! the blocks it has visited; both have a second thread that wakes every 10 ms.
 //! Processor time is that of the process, or of fio's job process, over its requests.
 //!
 //! One request at a time depends on where the thread happens to run: a disk with one queue

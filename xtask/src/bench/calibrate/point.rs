@@ -1,4 +1,4 @@
-//! The points, as plumb measures them and as fio is asked for them, and what they came to.
+//! The points, as plumb measures them and as fio is asked for them, and their results.
 
 use anyhow::ensure;
 use plumb_calibrate::{Buffers, DurableMethod, DurablePoint, Load, LogSpace, Pattern, Point, Ring, Task};
@@ -31,7 +31,7 @@ pub(super) struct Outcome {
     pub(super) iops: f64,
     /// Processor time a request, microseconds.
     pub(super) cpu_micros: f64,
-    /// Kernel threads that carried out ring requests; 0 where nobody looked.
+    /// Kernel threads that carried out ring requests; 0 where they were not counted.
     pub(super) io_wq_workers: usize,
 }
 

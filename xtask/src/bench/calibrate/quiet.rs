@@ -1,9 +1,9 @@
-//! Waiting for a quiet moment: a pair of measurements beside a compiler compares two
+//! Waiting for a quiet moment, because a pair of measurements next to a compiler compares two
 //! moments of the compiler.
 //!
-//! Processors are looked at for a tenth of a second while nothing is asked of them. They
-//! are quiet when others use less than a tenth of their time. The wait has an end: a
-//! machine that is never quiet gives wide intervals, and the report says how often that was.
+//! Processor times are read over a tenth of a second in which this program does nothing. The
+//! machine is quiet if others use less than a tenth of it. The wait has an end: a machine that is
+//! never quiet gives wide intervals, and the report says how often that was.
 
 use plumb_events::now;
 use plumb_record::HostCpu;

@@ -58,7 +58,7 @@ fn plumb(task: &Task, bench: &TaskSession<'_>, time: Nanos) -> anyhow::Result<Ou
 }
 
 /// A thread that wakes a hundred times a second and does nothing, as fio's main process
-/// does beside its job. Where a processor is otherwise idle between two requests, the
+/// does next to its job. Where a processor is otherwise idle between two requests, the
 /// kernel stops its clock tick and starts it again at a cost that is booked on the
 /// request: a loop of pwrite and fdatasync in C takes 49 us of processor time a write alone,
 /// and 36 us with such a sleeper on its processor.

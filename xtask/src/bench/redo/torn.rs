@@ -1,4 +1,4 @@
-//! What keeps torn blocks from doing harm: whole blocks in the log, or each block written twice.
+//! Costs of two defences against torn blocks: whole blocks in the log, or each block written twice.
 //!
 //! With images the first change of a block after a checkpoint logs it whole: its bytes come on top
 //! of a log write that is made durable anyway. With a double write a database writer writes each

@@ -38,7 +38,7 @@ pub(super) fn hit(table: &TableOfBlocks) -> Result<()> {
     Ok(())
 }
 
-/// A hot set beside a scan.
+/// Measures the hit ratio of a hot set, with and without a scan.
 pub(super) fn scan(table: &TableOfBlocks) -> Result<()> {
     let instance = &table.instance;
     let frames = instance.caches().own().options().frame_count;

@@ -3,8 +3,8 @@
 //!
 //! - Missed reads ([`reads`]): sessions that read random blocks through the cache, on threads of
 //!   their own and on shared servers, and fio (io_uring) on the same file, in turns of random
-//!   order. One job of fio has as many requests outstanding and takes many completions at once; as many
-//!   jobs with one each switch threads as sessions do. Rates, 99th percentiles, CPU a read.
+//!   order. One job of fio has as many requests outstanding and takes many completions at once;
+//!   as many jobs with one each switch threads as sessions do. Rates, 99th percentiles, CPU a read.
 //! - One session: reads through the cache and bare ones of its own channel, ten at a time in turn,
 //!   and the difference of their medians.
 //! - Sessions: 1 to 256 of them, and fio with as many outstanding.
@@ -59,7 +59,7 @@ pub struct Options {
     /// Threads that sessions share, where they do.
     #[arg(long, default_value_t = 1)]
     shared_servers: usize,
-    /// The larger cache whose hits are timed, beside one of 16M.
+    /// The larger cache whose hits are timed; the other has 16M.
     #[arg(long, default_value = "1G", value_parser = parse_bytes)]
     large_cache: Bytes,
     /// The parts to measure: reads, one, sessions, hit, scan, updates, checkpoint; all when none is

@@ -1,4 +1,4 @@
-//! Blocks that are not in the cache: what reading them costs beside fio, and beside a bare read.
+//! Costs of reading blocks that are not in the cache, against fio and against a bare read.
 
 use super::{Figure, Options, TableOfBlocks, fio, fio_jobs, on, order};
 use anyhow::{Context, Result};
@@ -22,7 +22,7 @@ pub(super) struct Rate {
     cpu_micros: f64,
 }
 
-/// Who reads through the cache.
+/// The sessions that read through the cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Readers {
     pub(super) sessions: usize,
@@ -290,7 +290,7 @@ impl BareReader<'_> {
         Ok(&self.table.instance.tablespace(Purpose::Users).file(block.file)?.file)
     }
 
-    /// Asks for a block; the kernel is told with the next flush or wait.
+    /// Queues a read of a block; the next flush or wait submits it.
     fn submit(&mut self, session: &Session, block: BlockAddress, tag: usize) -> Result<()> {
         let block_size = self.table.instance.tablespace(Purpose::Users).block_size;
         let request = Request {

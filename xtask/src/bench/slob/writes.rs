@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// Nobody follows the runs of a benchmark.
+/// Observer of a benchmark's runs, which shows nothing.
 struct Silent;
 
 impl Observer for Silent {
@@ -286,7 +286,7 @@ pub(super) fn reads_beside_a_checkpoint(options: &Options, home: &Path) -> Resul
     Ok(())
 }
 
-/// Reads a second that fio has beside the writes of a run, at their rates.
+/// Returns the reads a second of fio while it also writes at the rates of a run.
 fn fio_streams(ours: &Streams, data: &Path, log: &Path, options: &Options) -> Result<f64> {
     let common = |name: &str, file: &Path| {
         vec![

@@ -117,7 +117,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         Ok(())
     }
 
-    /// Measures everything so many times, in turns.
+    /// Measures every stage `repeat` times, in turns.
     pub(super) fn measure(&self, repeat: usize) -> anyhow::Result<Findings> {
         const NAMES: [&str; 7] = ["scan", "key", "queue", "run sort", "run write", "merge", "leaf"];
         let mut nanos: [Vec<f64>; NAMES.len()] = Default::default();
@@ -207,8 +207,8 @@ impl<'a, C: Codec> Alone<'a, C> {
         Ok(per_row(begin, rounds * HOT_ROWS))
     }
 
-    /// Fills the sort area, and writes runs as a sort server does: strips for which
-    /// there is no room, then so many that a merge of all runs has its buffers.
+    /// Fills the sort area, and writes runs as a sort server does: strips for which there is no
+    /// room, then enough that a merge of all runs has its buffers.
     fn sort(&self, server: &SortServer<'_>) -> anyhow::Result<Sorted<Area<C>>> {
         let mut area = Area::<C>::new(self.plan.area.0 as usize, self.plan.strips, self.plan.record)?;
         let mut writer = RunWriter::<<C::Format as RunFormat>::Packing>::new(server)?;
@@ -318,7 +318,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         vec![random, line("presorted", &ordered), line("reversed", &reversed)]
     }
 
-    /// Nanoseconds a row of sorting strips that nobody writes.
+    /// Returns the nanoseconds a row of sorting strips that are not written.
     fn strips(&self, mut rest: &[u8], rows: usize) -> f64 {
         let area = Area::<C>::new(self.plan.area.0 as usize, STRIPS_MAX, self.plan.record);
         let mut area = area.expect("memory for an area");

@@ -207,8 +207,8 @@ fn mix(done: &SlobDone) -> Finding {
         RowCount(early),
         counted(count, "update")
     );
-    // By quota every second operation is an update until a hundred has its share: 25 in the first
-    // half. If each is drawn, half of them are.
+    // By quota, every second operation is an update until the hundred has all of its updates, so at
+    // most 25 are in the first half. Drawn independently, half of them are.
     let by_quota = (25.0 / done.spec.update_pct.max(1) as f64).min(1.0);
     let middle = f64::midpoint(0.5, by_quota);
     let deviation = (0.25 / count.max(1) as f64).sqrt();

@@ -56,7 +56,6 @@ pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<
     ])
 }
 
-/// Returns the sum of the balances of a table.
 fn balance_sum(transactions: &Transactions<'_>, session: &Session, table: &str) -> Result<u128, EngineError> {
     let mut connection = transactions.connect(session);
     let mut sum = 0;

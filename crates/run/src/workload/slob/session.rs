@@ -97,7 +97,6 @@ impl Gate {
     }
 }
 
-/// Returns the value of a key.
 pub(super) fn key(number: u64) -> Value {
     Value::Number(Number::new(i128::from(number), 0).expect("a key is a NUMBER"))
 }
