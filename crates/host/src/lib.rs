@@ -3,6 +3,7 @@
 //! [`device`] describes the storage under a path and [`limits`] the limits of this process.
 //! [`readings`] reads the kernel's counters of a file, a process or a disk. [`process`] starts and
 //! watches other programs. [`owner`] marks temporary files. [`regular`] opens regular files only.
+//! [`extents`] finds the sectors of a file.
 //!
 //! Mechanism: it reads `/proc` and `/sys`, and tries features, because names and versions do
 //! not show if they work.
@@ -16,6 +17,7 @@
 #![warn(missing_docs)]
 
 pub mod device;
+pub mod extents;
 pub mod kernel;
 pub mod kind;
 pub mod limits;

@@ -101,9 +101,9 @@ fn amplification(snoop: &Snoop) -> Option<Section> {
         .numbers(["Bytes of\ncalls", "Bytes of\ndisks", "Times"])
         .wrapped("Of the disks' bytes", 60);
     for row in &snoop.amplification {
-        let times = match row.call_bytes {
-            0 => String::new(),
-            asked => format!("{:.2}", row.disk_bytes as f64 / asked as f64),
+        let times = match (row.call_bytes, row.disk_bytes) {
+            (0, _) | (_, 0) => String::new(),
+            (asked, moved) => format!("{:.2}", moved as f64 / asked as f64),
         };
         let parts: Vec<String> =
             row.parts.iter().map(|part| format!("{} {}", Bytes(part.bytes), part.how)).collect();
@@ -209,7 +209,7 @@ fn requests(snoop: &Snoop) -> Option<Section> {
     let mut table = Table::default()
         .text(["Disk", "D"])
         .wrapped("Reason", 12)
-        .text(["Call"])
+        .text(["Call", "Process"])
         .numbers(["Requests", "Bytes", "In queue", "At the disk", "Longest"])
         .wrapped("File", 40);
     for row in snoop.requests.iter().take(ROWS) {
@@ -218,6 +218,7 @@ fn requests(snoop: &Snoop) -> Option<Section> {
             &row.flags,
             &row.how,
             &row.call,
+            format!("{} {}", row.pid, row.process),
             RowCount(row.requests).to_string(),
             Bytes(row.bytes).to_string(),
             mean(row.queue_ns, row.requests),

@@ -1,5 +1,6 @@
 //! The typed command, which a record keeps.
 
+use serde_json::Value;
 use std::path::Path;
 
 /// Prefixes of commands in a cure that work on a database or on the storage under a path.
@@ -48,8 +49,7 @@ const SECRET_NAMES: [&str; 8] =
 /// options and assignments with a name like `password`, and passwords of addresses.
 #[must_use]
 pub fn without_secrets(words: &[String], variables: &[String]) -> String {
-    let values = variables.iter().filter_map(|name| std::env::var(name).ok());
-    let values: Vec<String> = values.filter(|value| !value.is_empty()).collect();
+    let values = values_of(variables);
     let mut is_value = false;
     let shown = words.iter().map(|word| {
         let hides = std::mem::replace(&mut is_value, word.starts_with('-') && is_secret_name(word));
@@ -57,6 +57,28 @@ pub fn without_secrets(words: &[String], variables: &[String]) -> String {
         quoted(&values.iter().fold(word, |word, value| word.replace(value, HIDDEN)))
     });
     shown.collect::<Vec<_>>().join(" ").replace("'***'", HIDDEN)
+}
+
+fn values_of(variables: &[String]) -> Vec<String> {
+    let values = variables.iter().filter_map(|name| std::env::var(name).ok());
+    values.filter(|value| !value.is_empty()).collect()
+}
+
+/// Hides the values of variables in all texts of a document, because names of files and of
+/// processes may have them.
+pub fn hide_values(document: &mut Value, variables: &[String]) {
+    let values = values_of(variables);
+    let mut parts = vec![document];
+    while let Some(part) = parts.pop() {
+        match part {
+            Value::String(text) => {
+                *text = values.iter().fold(std::mem::take(text), |text, value| text.replace(value, HIDDEN));
+            }
+            Value::Array(list) => parts.extend(list),
+            Value::Object(fields) => parts.extend(fields.values_mut()),
+            _ => {}
+        }
+    }
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -133,5 +155,13 @@ mod tests {
         );
         let has_one = "`plumb load FILE.csv --table T --path /u01` makes one";
         assert_eq!(with_path(has_one, Path::new("/u01")), has_one);
+    }
+
+    #[test]
+    fn values_of_variables_are_hidden_in_all_texts_of_a_document() {
+        let path = std::env::var("PATH").expect("a path");
+        let mut document = serde_json::json!({ "a": [path, 1, null], "b": { "c": format!("x{path}y") } });
+        hide_values(&mut document, &["PATH".to_string()]);
+        assert_eq!(document, serde_json::json!({ "a": ["***", 1, null], "b": { "c": "x***y" } }));
     }
 }

@@ -81,9 +81,9 @@ impl Capture {
     /// Starts a trace: makes the buffers, follows the targets, starts a command.
     /// Fails if tracefs or a tracepoint is missing, rights are, or the target does not exist.
     pub fn start(target: SnoopTarget) -> Result<Capture, SnoopError> {
+        let pids = target::find(&target)?;
         let root = tracefs::find()?;
         tracefs::remove_orphans(&root);
-        let pids = target::find(&target)?;
         let make = |at: usize| Instance::create(&root, BUFFER_NAMES[at], BUFFER_BYTES[at]);
         let (names, instances) = (make(0)?, [make(1)?, make(2)?]);
         let mut of_names = Decoders::default();

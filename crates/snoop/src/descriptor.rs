@@ -57,6 +57,7 @@ pub fn read(proc: &Path, pid: u32, number: i32) -> Option<Raw> {
 }
 
 /// Converts the number of a device from that of stat(2) to that of tracepoints.
-fn kernel_device(device: u64) -> u32 {
+#[must_use]
+pub fn kernel_device(device: u64) -> u32 {
     rustix::fs::major(device) << 20 | rustix::fs::minor(device) & 0xf_ffff
 }

@@ -416,6 +416,35 @@ mod tests {
     use crate::format::Format;
 
     #[test]
+    fn a_kernel_without_a_tracepoint_or_a_field_is_refused_with_the_cure_or_sees_less() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let format = |event: &str, fields: &[&str]| {
+            let path = directory.path().join("events").join(event);
+            std::fs::create_dir_all(&path).expect("a directory");
+            let line = |field: &&str| format!("\tfield:int {field};\toffset:8;\tsize:4;\tsigned:0;\n");
+            let lines: String = fields.iter().map(line).collect();
+            std::fs::write(path.join("format"), format!("ID: 7\n{lines}")).expect("a file");
+        };
+        let instance = Instance::imitation(directory.path());
+        let refused = || Decoders::default().enable(&instance, Role::Disk).expect_err("refused").to_string();
+        let missing = refused();
+        assert!(missing.starts_with("tracepoint block/block_rq_issue is missing in kernel "), "{missing}");
+        assert!(
+            missing.ends_with("a kernel with CONFIG_BLOCK=y has it, and --sample does without"),
+            "{missing}"
+        );
+        format("block/block_rq_issue", &BLOCK[..3]);
+        let odd = refused();
+        let begin = "the format of tracepoint block/block_rq_issue is not understood: it has no field rwbs";
+        assert!(odd.starts_with(begin), "{odd}");
+        format("block/block_rq_issue", BLOCK);
+        format("block/block_rq_complete", COMPLETED);
+        let mut decoders = Decoders::default();
+        decoders.enable(&instance, Role::Disk).expect("the others are not needed");
+        assert!(decoders.missing.contains(&"block/block_io_start".to_string()), "{:?}", decoders.missing);
+    }
+
+    #[test]
     fn records_become_events_by_their_number() {
         let format = Format::parse(
             "ID: 9\n\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\

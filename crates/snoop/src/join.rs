@@ -13,7 +13,9 @@
 //! 2. a traced thread that submits to io_uring, or a worker of it: the submission's file;
 //! 3. a journal thread, or a flush, while a traced call waits for durability on that disk;
 //! 4. any thread that writes back a file which a traced process wrote: that file and process;
-//! 5. otherwise another's, counted only.
+//! 5. a worker of the kernel, for a sector of a file that a traced call waits for, or has written:
+//!    that call, or that file and process. So limits of a control group hide no request;
+//! 6. otherwise another's, counted only.
 //!
 //! J1 Each issued request is completed once: the requests in flight at a disk never fall below 0.
 //!
@@ -22,6 +24,7 @@
 
 use crate::descriptor::FileKind;
 use crate::event::{Block, Event, What, comm_text};
+use crate::extents::{Extents, FilePlace, Sought};
 use crate::process::{Descriptor, FileName, FileNumber, IsProcess, IsThread, Processes, disk_name};
 use crate::syscalls::{Call, Effect, ring_operation};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -73,6 +76,8 @@ pub(crate) enum How {
     Flush,
     /// Metadata of the file system.
     Metadata,
+    /// Blocks that the file system gives back, after a truncation or a deletion.
+    Discard,
     /// Made by a traced thread outside a call: page faults, programs that start.
     Outside,
     /// Made by or for another process.
@@ -91,6 +96,7 @@ impl How {
             How::Journal => "journal",
             How::Flush => "flush",
             How::Metadata => "metadata",
+            How::Discard => "discard",
             How::Outside => "page fault",
             How::Other => "other",
         }
@@ -131,6 +137,12 @@ impl RequestLine {
     pub fn letter(&self) -> char {
         letter(&self.flags, self.bytes)
     }
+
+    /// Returns the bytes that the disk read or wrote; a discard moves none.
+    #[must_use]
+    pub fn moved(&self) -> u64 {
+        if self.letter() == 'D' { 0 } else { self.bytes }
+    }
 }
 
 /// The leading F of `FF` and `FWS` asks for a flush before the data.
@@ -155,6 +167,27 @@ struct Open {
     disk: Share,
 }
 
+impl Open {
+    /// True if it waits for the disk with bytes of a file, rather than for the page cache.
+    fn waits_at(&self, place: FilePlace, is_read: bool) -> bool {
+        let waits = match self.call.effect {
+            Effect::Read => is_read,
+            Effect::Write => !is_read && (self.descriptor.is_direct || self.descriptor.is_durable),
+            Effect::Sync => !is_read,
+            _ => false,
+        };
+        waits && self.descriptor.file == place.file
+    }
+
+    /// True if an offset is known to be one of its bytes.
+    fn covers(&self, offset: u64) -> bool {
+        let argument = |at: Option<usize>| at.map(|at| self.arguments[at]);
+        let begin = argument(self.call.offset).or(self.descriptor.position);
+        let bytes = argument(self.call.bytes).unwrap_or(0);
+        begin.is_some_and(|begin| begin <= offset && offset < begin.saturating_add(bytes))
+    }
+}
+
 /// A submission to io_uring in flight.
 #[derive(Debug, Clone, Copy)]
 struct Ring {
@@ -167,6 +200,18 @@ struct Ring {
     offset: Option<u64>,
     is_direct: bool,
     disk: Share,
+}
+
+impl Ring {
+    /// True if it waits for the disk with the bytes of a file from an offset on.
+    fn waits_at(&self, place: FilePlace, is_read: bool) -> bool {
+        let waits = match self.effect {
+            Effect::Read => is_read,
+            Effect::Write => !is_read && self.is_direct,
+            _ => !is_read,
+        };
+        waits && self.file == place.file && self.offset.is_none_or(|offset| offset == place.offset)
+    }
 }
 
 /// Call or submission that a request counts for.
@@ -186,6 +231,13 @@ struct Owner {
     how: How,
     call: &'static str,
     link: Link,
+}
+
+impl Owner {
+    /// Returns the owner of a request of another process.
+    fn none(thread: u32) -> Owner {
+        Owner { process: 0, thread, file: 0, how: How::Other, call: "", link: Link::None }
+    }
 }
 
 /// A request that has not completed.
@@ -235,6 +287,7 @@ pub(crate) struct Joiner {
     /// True once the kernel has shown a request that enters a queue.
     sees_queue: bool,
     journals: HashMap<u32, FileNumber>,
+    extents: Extents,
     unjoined: Unjoined,
 }
 
@@ -277,7 +330,7 @@ impl Joiner {
             }
             What::Queued(block) => {
                 self.sees_queue = true;
-                let pending = made(&block, event, self.owner(&block, thread, processes));
+                let pending = made(&block, event, self.owner(&block, event, processes));
                 self.pending.insert(place(&block), pending);
             }
             What::Issued(block) => self.issued(&block, event, processes),
@@ -358,8 +411,8 @@ impl Joiner {
         if call.offset.is_none() && call.effect != Effect::Sync {
             processes.moved(event.thread, number, offset.map(|offset| offset + moved));
         }
-        if call.effect == Effect::Write && !open.descriptor.is_direct {
-            self.writers.insert(open.descriptor.file, process);
+        if call.effect == Effect::Write {
+            self.written(open.descriptor.file, Some(process).filter(|_| !open.descriptor.is_direct));
         }
         let line = CallLine {
             begin: open.begin,
@@ -376,6 +429,15 @@ impl Joiner {
             disk: open.disk,
         };
         sink.call(&line, processes);
+    }
+
+    /// Notes that the extents of a file may be others now. `cached_by` is the process that wrote it
+    /// through the page cache.
+    fn written(&mut self, file: FileNumber, cached_by: Option<u32>) {
+        if let Some(process) = cached_by {
+            self.writers.insert(file, process);
+        }
+        self.extents.written(file);
     }
 
     fn submitted(&mut self, event: &Event, request: u64, operation: u8, processes: &Processes) {
@@ -432,8 +494,8 @@ impl Joiner {
             self.unjoined.other_files += 1;
             return;
         }
-        if ring.effect == Effect::Write && !ring.is_direct {
-            self.writers.insert(ring.file, ring.process);
+        if ring.effect == Effect::Write {
+            self.written(ring.file, Some(ring.process).filter(|_| !ring.is_direct));
         }
         let line = CallLine {
             begin: ring.begin,
@@ -452,48 +514,21 @@ impl Joiner {
         sink.call(&line, processes);
     }
 
-    /// Returns a new request with its owner.
     /// Returns the owner of a request that was not seen in the queue: a flush, or one that was made
     /// before the trace. A traced thread that issues it does so for another, because its own
     /// requests are queued first. Kernels without `block_io_start` show only who issues.
-    fn owner_of_unqueued(&mut self, block: &Block, thread: u32, processes: &mut Processes) -> Owner {
-        match self.sees_queue && processes.process_of(thread).is_some() {
-            true => Owner { process: 0, thread, file: 0, how: How::Other, call: "", link: Link::None },
-            false => self.owner(block, thread, processes),
+    fn owner_of_unqueued(&mut self, block: &Block, event: &Event, processes: &mut Processes) -> Owner {
+        match self.sees_queue && processes.process_of(event.thread).is_some() {
+            true => Owner::none(event.thread),
+            false => self.owner(block, event, processes),
         }
     }
 
-    fn owner(&mut self, block: &Block, thread: u32, processes: &mut Processes) -> Owner {
-        let has = |flag: u8| block.flags[1..].contains(&flag);
-        let traced = processes.process_of(thread);
-        let none = Owner { process: 0, thread, file: 0, how: How::Other, call: "", link: Link::None };
-        if let Some(process) = traced {
-            let own = Owner { process, how: How::Outside, ..none };
-            if let Some((request, ring)) = self.ring_of(thread) {
-                return Owner {
-                    file: ring.file,
-                    how: How::Ring,
-                    call: ring.name,
-                    link: Link::Ring(request),
-                    ..own
-                };
-            }
-            let how = match (has(b'M'), has(b'A')) {
-                (true, _) => How::Metadata,
-                (_, true) => How::ReadAhead,
-                _ => How::Call,
-            };
-            return match self.open.get(&thread).filter(|open| open.call.is_shown()) {
-                Some(open) => Owner {
-                    file: open.descriptor.file,
-                    how,
-                    call: open.call.name,
-                    link: Link::Call(thread, open.begin),
-                    ..own
-                },
-                None if how == How::Metadata => Owner { how, ..own },
-                None => own,
-            };
+    fn owner(&mut self, block: &Block, event: &Event, processes: &mut Processes) -> Owner {
+        let thread = event.thread;
+        let none = Owner::none(thread);
+        if let Some(process) = processes.process_of(thread) {
+            return self.owner_in(process, block, event, processes);
         }
         if block.comm.starts_with(b"jbd2/") {
             let Some((waiting, open)) = self.waiting(block.device, processes) else { return none };
@@ -505,8 +540,67 @@ impl Joiner {
         let file = inode.and_then(|inode| processes.of_inode(block.device, inode));
         match file.and_then(|file| Some((file, *self.writers.get(&file)?))) {
             Some((file, process)) => Owner { process, file, how: How::WriteBack, ..none },
-            None => none,
+            None => self.of_worker(block, event, processes).unwrap_or(none),
         }
+    }
+
+    /// Returns the owner of a request that a traced thread makes.
+    fn owner_in(&mut self, process: u32, block: &Block, event: &Event, processes: &mut Processes) -> Owner {
+        let has = |flag: u8| block.flags[1..].contains(&flag);
+        let own = Owner { process, how: How::Outside, ..Owner::none(event.thread) };
+        if let Some((request, ring)) = self.ring_of(event.thread) {
+            let link = Link::Ring(request);
+            return Owner { file: ring.file, how: How::Ring, call: ring.name, link, ..own };
+        }
+        let how = match (place_letter(block), has(b'M'), has(b'A')) {
+            ('D', ..) => How::Discard,
+            (_, true, _) => How::Metadata,
+            (_, _, true) => How::ReadAhead,
+            _ => How::Call,
+        };
+        match self.open.get(&event.thread).filter(|open| open.call.is_shown()).copied() {
+            Some(open) => {
+                let (file, call) = (open.descriptor.file, open.call.name);
+                Owner { file, how, call, link: Link::Call(event.thread, open.begin), ..own }
+            }
+            None if how == How::Metadata => Owner { how, ..own },
+            None => {
+                let found = self.extents.find(sought(block, event, Some(process)), processes);
+                let how = if how == How::Discard { how } else { own.how };
+                Owner { file: found.map_or(0, |found| found.file), how, ..own }
+            }
+        }
+    }
+
+    /// Returns the owner of a request that a worker of the kernel passes on, by the file of its
+    /// sector: a call on these bytes that waits for the disk, or else the last writer.
+    fn of_worker(&mut self, block: &Block, event: &Event, processes: &mut Processes) -> Option<Owner> {
+        if !block.comm.starts_with(b"kworker/") || block.sectors == 0 {
+            return None;
+        }
+        let place = self.extents.find(sought(block, event, None), processes)?;
+        let is_read = place_letter(block) == 'R';
+        let none = Owner { file: place.file, ..Owner::none(event.thread) };
+        let calls = self.open.iter().filter(|(_, open)| open.waits_at(place, is_read));
+        if let Some((thread, open)) = calls.min_by_key(|(_, open)| (!open.covers(place.offset), open.begin)) {
+            let (process, link) = (processes.process_of(*thread)?, Link::Call(*thread, open.begin));
+            return Some(Owner {
+                process,
+                thread: *thread,
+                how: How::Call,
+                call: open.call.name,
+                link,
+                ..none
+            });
+        }
+        let rings = self.rings.iter().filter(|(_, ring)| ring.waits_at(place, is_read));
+        if let Some((request, ring)) = rings.min_by_key(|(_, ring)| ring.begin) {
+            let Ring { process, thread, name, .. } = *ring;
+            let link = Link::Ring(*request);
+            return Some(Owner { process, thread, how: How::Ring, call: name, link, ..none });
+        }
+        let process = *self.writers.get(&place.file).filter(|_| !is_read)?;
+        Some(Owner { process, how: How::WriteBack, ..none })
     }
 
     fn ring_of(&self, thread: u32) -> Option<(u64, Ring)> {
@@ -538,7 +632,7 @@ impl Joiner {
         if block.sectors == 0 {
             *depth += 1;
             let depth = *depth;
-            let mut owner = self.owner_of_unqueued(block, event.thread, processes);
+            let mut owner = self.owner_of_unqueued(block, event, processes);
             if let Some((thread, open)) = self.waiting(block.device, processes) {
                 let process = processes.process_of(thread).unwrap_or(0);
                 let link = Link::Call(thread, open.begin);
@@ -552,7 +646,7 @@ impl Joiner {
         }
         let mut pending = match self.take_queued(block) {
             Some(pending) => pending,
-            None => made(block, event, self.owner_of_unqueued(block, event.thread, processes)),
+            None => made(block, event, self.owner_of_unqueued(block, event, processes)),
         };
         // A disk without room takes the request again: it was counted at its first issue.
         if pending.issued.is_none() {
@@ -678,7 +772,15 @@ pub fn disk_text(disk: u32) -> (String, u32, u32) {
 }
 
 fn place(block: &Block) -> Place {
-    (block.device, block.sector, letter(&block.flags, u64::from(block.sectors)))
+    (block.device, block.sector, place_letter(block))
+}
+
+fn place_letter(block: &Block) -> char {
+    letter(&block.flags, u64::from(block.sectors))
+}
+
+fn sought(block: &Block, event: &Event, process: Option<u32>) -> Sought {
+    Sought { disk: block.device, sector: block.sector, time: event.time, process }
 }
 
 fn made(block: &Block, event: &Event, owner: Owner) -> Pending {

@@ -3,7 +3,7 @@
 //! ```text
 //! kernel tracepoints ──[tracefs]──> pages ──[page, format, event]──> events
 //!   ──[capture: in order of time]──> [join: calls, requests, owners] ──> lines  [text]
-//!                                        │  [process: threads, files]
+//!                                        │  [process: threads, files]  [extents: files of sectors]
 //!                                        └──> [tally, pattern, map] ──> record::Snoop
 //! ```
 //!
@@ -24,6 +24,7 @@ mod capture;
 mod descriptor;
 mod error;
 mod event;
+mod extents;
 mod flow;
 mod format;
 mod join;

@@ -52,15 +52,10 @@ impl Live {
     /// Creates a receiver for a trace that began at a monotonic time.
     #[must_use]
     pub fn new(show: Show, begin: u64) -> Live {
-        let lines = if matches!(show, Show::Seconds | Show::Nothing) { String::new() } else { text::head() };
-        Live {
-            tally: Tally::new(begin),
-            show,
-            clock: Clock::now(),
-            lines,
-            second: Second::default(),
-            rows: 0,
-        }
+        let clock = Clock::now();
+        let has_lines = !matches!(show, Show::Seconds | Show::Nothing);
+        let lines = if has_lines { text::head(clock) } else { String::new() };
+        Live { tally: Tally::new(begin), show, clock, lines, second: Second::default(), rows: 0 }
     }
 
     /// Returns the lines since the last time.
@@ -72,6 +67,14 @@ impl Live {
     #[must_use]
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Adds a row for the rest of the last second, if anything happened in it.
+    pub fn end_last_second(&mut self) {
+        let Second { calls, requests, flushes, .. } = self.second;
+        if calls.iter().sum::<u64>() + requests + flushes > 0 {
+            self.end_second();
+        }
     }
 
     /// Ends a second: adds its row to the lines.
@@ -140,7 +143,7 @@ impl Sink for Live {
         let is_flush = request.bytes == 0;
         self.second.flushes += u64::from(is_flush);
         self.second.requests += u64::from(!is_flush);
-        self.second.disk_bytes += request.bytes;
+        self.second.disk_bytes += request.moved();
         self.second.disk_ns += request.completed.saturating_sub(request.issued);
         self.second.depth_max = self.second.depth_max.max(request.depth);
         if matches!(self.show, Show::Both | Show::Disk) {

@@ -18,6 +18,7 @@
 use crate::descriptor::{self, FileKind, Raw};
 use crate::event::comm_text;
 use plumb_host::kernel::{stat_fields, status_field};
+use plumb_units::path_text;
 use rustix::fs::OFlags;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -228,6 +229,35 @@ impl Processes {
         self.by_inode.get(&(disk, inode)).copied()
     }
 
+    /// Returns the number of files, which have the numbers below it.
+    #[must_use]
+    pub fn file_count(&self) -> FileNumber {
+        self.files.len() as FileNumber
+    }
+
+    /// Returns the paths by which a file may be opened: its descriptors, then its name.
+    #[must_use]
+    pub fn paths_of(&self, number: FileNumber) -> Vec<PathBuf> {
+        let of_process = |(pid, process): (&u32, &Process)| {
+            let found = process.descriptors.iter().find(|(_, descriptor)| descriptor.file == number);
+            found.map(|(fd, _)| self.proc.join(format!("{pid}/fd/{fd}")))
+        };
+        let mut paths: Vec<PathBuf> = self.processes.iter().filter_map(of_process).collect();
+        paths.push(PathBuf::from(&self.file(number).path));
+        paths
+    }
+
+    /// Adds the files that a process has mapped, because programs close mapped files.
+    pub fn add_mapped(&mut self, pid: u32) {
+        let maps = fs::read_to_string(self.proc.join(pid.to_string()).join("maps")).unwrap_or_default();
+        for (device, inode, path) in maps.lines().filter_map(mapped_file) {
+            let disk = self.disk_of(device);
+            if self.of_inode(disk, inode).is_none() {
+                self.add_file(FileName { path, disk, inode, kind: FileKind::Regular });
+            }
+        }
+    }
+
     /// Adds a file that has no descriptor, such as a journal.
     pub fn add_file(&mut self, file: FileName) -> FileNumber {
         if self.files.len() >= FILES_MAX {
@@ -373,6 +403,12 @@ impl Processes {
         }
     }
 
+    /// Returns the whole disk of a device that was seen before; none for others.
+    #[must_use]
+    pub fn known_disk(&self, device: u32) -> Option<u32> {
+        self.disks.get(&device).copied()
+    }
+
     /// Returns the whole disk of a partition, because block requests carry the disk's number.
     pub fn disk_of(&mut self, device: u32) -> u32 {
         if let Some(disk) = self.disks.get(&device) {
@@ -389,6 +425,26 @@ impl Processes {
         self.disks.insert(device, disk);
         disk
     }
+}
+
+/// Parses a line of `/proc/PID/maps` with a file: device, inode and path. Line feeds of the path
+/// are written `\012` there.
+fn mapped_file(line: &str) -> Option<(u32, u64, String)> {
+    let mut words = line.splitn(6, ' ').skip(3);
+    let (major, minor) = words.next()?.split_once(':')?;
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let device = number(major)? << 20 | number(minor)?;
+    let inode: u64 = words.next()?.parse().ok().filter(|inode| *inode != 0)?;
+    let path = words.next()?.trim_start().replace("\\012", "\n");
+    path.starts_with('/').then(|| (device, inode, path_text(Path::new(&path))))
+}
+
+/// Returns the first sector of a partition on its disk; 0 for a whole disk.
+#[must_use]
+pub fn partition_start(device: u32) -> u64 {
+    let (major, minor) = (device >> 20, device & 0xf_ffff);
+    let start = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/start")).unwrap_or_default();
+    start.trim().parse().unwrap_or(0)
 }
 
 /// True or false for a fork's child.
@@ -417,7 +473,6 @@ pub fn disk_name(device: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_units::path_text;
     use std::os::fd::AsRawFd;
 
     fn own() -> (Processes, u32) {
@@ -458,6 +513,32 @@ mod tests {
         assert_ne!(processes.descriptor(pid, file.as_raw_fd()).file, 0);
         processes.opened(pid, file.as_raw_fd(), None);
         assert_eq!(processes.descriptor(pid, file.as_raw_fd()).file, 0, "F1: it was read too late");
+    }
+
+    #[test]
+    fn a_process_of_a_container_is_named_with_its_number_there() {
+        let proc = tempfile::tempdir().expect("a directory");
+        let own = proc.path().join("4711");
+        fs::create_dir_all(own.join("task/4711")).expect("a directory");
+        fs::write(own.join("status"), "Name:\tlgwr\nNSpid:\t4711\t7\n").expect("a file");
+        let mut processes = Processes::new(proc.path());
+        assert_eq!(processes.add(4711), [4711]);
+        assert_eq!(processes.name(4711), "lgwr (container pid 7)");
+    }
+
+    #[test]
+    fn mapped_files_are_known_by_device_inode_and_path_with_blanks() {
+        let line = "7f1c4000-7f1c5000 r-xp 00001000 fe:01 4711                       /usr/a b\\012c";
+        assert_eq!(mapped_file(line), Some((0xfe << 20 | 1, 4711, path_text(Path::new("/usr/a b\nc")))));
+        for other in ["7ffd-7ffe rw-p 00000000 00:00 0        [stack]", "7ff-7fe rw-p 00000000 00:00 0", "x"]
+        {
+            assert_eq!(mapped_file(other), None, "{other}");
+        }
+        let (mut processes, pid) = own();
+        processes.add_mapped(pid);
+        let program = std::env::current_exe().expect("a path");
+        let known = (0..processes.file_count()).any(|at| processes.file(at).path == path_text(&program));
+        assert!(known, "its own program is mapped");
     }
 
     #[test]

@@ -4,9 +4,10 @@
 
 use crate::live::Live;
 use crate::syscalls::Effect;
-use plumb_events::{Histogram, LatencyHistogram, Unit};
+use plumb_events::{Histogram, LatencyHistogram, Statistic, Unit};
 use plumb_record::{
-    Completion, Header, IoFile, IoFunction, IoTally, Record, Snoop, SnoopCalls, StatisticRow, WaitEvent,
+    Completion, Header, IoFile, IoFunction, IoTally, Record, Snoop, SnoopCalls, SnoopRequests, StatisticRow,
+    WaitEvent,
 };
 use plumb_units::Nanos;
 use std::collections::BTreeMap;
@@ -78,26 +79,56 @@ fn by_powers(times: &LatencyHistogram) -> Vec<u64> {
 }
 
 fn statistics(snoop: &Snoop) -> Vec<StatisticRow> {
+    type Of = fn(&SnoopRequests) -> u64;
     let row = |name: &str, total: u64, unit: Unit| StatisticRow { name: name.to_string(), total, unit };
     let calls =
         |effect: &str| snoop.calls.iter().filter(|row| row.effect == effect).map(|row| row.calls).sum();
     let bytes =
         |effect: &str| snoop.calls.iter().filter(|row| row.effect == effect).map(|row| row.bytes).sum();
-    let disk = |reads: bool| {
-        let is_read = |flags: &str| flags.starts_with('R');
-        snoop.requests.iter().filter(move |row| is_read(&row.flags) == reads)
+    let disk = |letter: char, of: Of| {
+        snoop.requests.iter().filter(|row| letter_of(&row.flags) == letter).map(of).sum::<u64>()
     };
-    let mut rows = vec![
+    let (count, moved): (Of, Of) = (|row| row.requests, |row| row.bytes);
+    vec![
         row("calls that read", calls("read"), Unit::Count),
         row("calls that write", calls("write"), Unit::Count),
         row("calls that sync", calls("sync"), Unit::Count),
         row("bytes read by calls", bytes("read"), Unit::Bytes),
         row("bytes written by calls", bytes("write"), Unit::Bytes),
-        row("disk read requests", disk(true).map(|row| row.requests).sum(), Unit::Count),
-        row("disk read bytes", disk(true).map(|row| row.bytes).sum(), Unit::Bytes),
-        row("disk other requests", disk(false).map(|row| row.requests).sum(), Unit::Count),
-        row("disk written bytes", disk(false).map(|row| row.bytes).sum(), Unit::Bytes),
-    ];
-    rows.push(row("events lost", snoop.lost(), Unit::Count));
-    rows
+        row(Statistic::PhysicalReadRequests.name(), disk('R', count), Unit::Count),
+        row(Statistic::PhysicalReadBytes.name(), disk('R', moved), Unit::Bytes),
+        row(Statistic::PhysicalWriteRequests.name(), disk('W', count), Unit::Count),
+        row(Statistic::PhysicalWriteBytes.name(), disk('W', moved), Unit::Bytes),
+        row("disk flushes", disk('F', count), Unit::Count),
+        row("disk discards", disk('D', count), Unit::Count),
+        row("events lost", snoop.lost(), Unit::Count),
+    ]
+}
+
+/// Returns the letter of a request by its flags: the leading F of `FWS` asks for a flush before it.
+fn letter_of(flags: &str) -> char {
+    let after = flags.strip_prefix('F').filter(|rest| rest.starts_with(['R', 'W', 'D']));
+    after.unwrap_or(flags).chars().next().unwrap_or('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_summed_by_direction_under_the_names_of_other_reports() {
+        let request = |flags: &str, bytes| SnoopRequests {
+            flags: flags.to_string(),
+            requests: 1,
+            bytes,
+            ..SnoopRequests::default()
+        };
+        let rows = [("RA", 1), ("R", 2), ("WS", 4), ("FWFS", 8), ("FF", 0), ("DS", 16)];
+        let requests = rows.map(|(flags, bytes)| request(flags, bytes)).to_vec();
+        let statistics = statistics(&Snoop { requests, ..Snoop::default() });
+        let total = |name: &str| statistics.iter().find(|row| row.name == name).expect("a row").total;
+        assert_eq!((total("physical read total IO requests"), total("physical read total bytes")), (2, 3));
+        assert_eq!((total("physical write total IO requests"), total("physical write total bytes")), (2, 12));
+        assert_eq!((total("disk flushes"), total("disk discards")), (1, 1));
+    }
 }

@@ -122,7 +122,9 @@ impl Tally {
     }
 
     fn add_offset(&mut self, call: &CallLine) {
-        let Some(offset) = call.offset.filter(|_| call.effect != Effect::Sync) else { return };
+        let Some(offset) = call.offset.filter(|_| call.effect != Effect::Sync && call.file != 0) else {
+            return;
+        };
         let room = self.offsets.len() < MAPS_MAX;
         if let Some((map, count)) = match self.offsets.get_mut(&call.file) {
             None if room => {
@@ -327,7 +329,10 @@ impl Sink for Tally {
             Effect::Write => Kind::Write,
             _ => Kind::Sync,
         };
-        if let Some(stream) = stream_of(&mut self.call_streams, call.file, Unit::Bytes) {
+        // Files without a name are several, and their offsets say nothing.
+        if call.file != 0
+            && let Some(stream) = stream_of(&mut self.call_streams, call.file, Unit::Bytes)
+        {
             stream.add(kind, call.offset, call.bytes);
         }
         let operation = self.operations.entry(call.name).or_insert((call.effect, Operation::default()));
@@ -386,9 +391,10 @@ impl Tally {
             ('W', _) => (Kind::Write, Effect::Write),
             _ => (Kind::Sync, Effect::Sync),
         };
-        if request.bytes > 0 {
-            self.sizes[1].add(request.bytes, effect);
-            self.parts.entry(request.how).or_default()[usize::from(effect != Effect::Read)] += request.bytes;
+        let moved = request.moved();
+        if moved > 0 {
+            self.sizes[1].add(moved, effect);
+            self.parts.entry(request.how).or_default()[usize::from(effect != Effect::Read)] += moved;
         }
         self.times[1].add(time, effect);
         self.disk_map.add(request.issued.saturating_sub(self.begin), time / 1000);

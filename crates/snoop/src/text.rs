@@ -4,6 +4,9 @@
 //! STRTIME        VIEW D  CALL/DEVICE  OFFSET/BLOCK BYTES QUEUE(us) DELTA(us)  PID COMM PATHNAME
 //! 12:00:01.00012 call W  pwrite            1048576  8192         -       412 4711 lgwr /redo01.log
 //! 12:00:01.00010 disk WS vda 254,0        22293312  8192         3       388 4711 lgwr /redo01.log
+//!
+//! The head has the date, and the number of a thread follows its process's where they differ, so
+//! that most lines fit on a terminal.
 //! ```
 //!
 //! The block of a disk counts 512-byte sectors from its start, as iosnoop's BLOCK does.
@@ -35,22 +38,33 @@ impl Clock {
         Clock { wall: plumb_events::clock::wall(), monotonic: plumb_events::clock::now().0 }
     }
 
+    /// Returns the time of day, with nanoseconds.
     fn text(self, time: u64) -> String {
-        let at = match time.checked_sub(self.monotonic) {
+        let at = self.wall_of(time);
+        let iso = Moment::of(at).iso();
+        format!("{}.{:09}", iso.get(11..19).unwrap_or(&iso), at.subsec_nanos())
+    }
+
+    /// Returns the date of the start.
+    fn date(self) -> String {
+        let iso = Moment::of(self.wall).iso();
+        iso.get(..10).unwrap_or(&iso).to_string()
+    }
+
+    fn wall_of(self, time: u64) -> Duration {
+        match time.checked_sub(self.monotonic) {
             Some(after) => self.wall + Duration::from_nanos(after),
             None => self.wall.saturating_sub(Duration::from_nanos(self.monotonic - time)),
-        };
-        let iso = Moment::of(at).iso();
-        let day = iso.get(..19).unwrap_or(&iso).replace('T', " ");
-        format!("{day}.{:09}", at.subsec_nanos())
+        }
     }
 }
 
-/// Returns the names of the columns.
+/// Returns the date and the names of the columns.
 #[must_use]
-pub fn head() -> String {
+pub fn head(clock: Clock) -> String {
     format!(
-        "{:<29} {:<4} {:<4} {:<16} {:>12} {:>9} {:>9} {:>9} {:>7} {:>7} {:<15} PATHNAME\n",
+        "{}\n{:<18} {:<4} {:<4} {:<15} {:>12} {:>8} {:>9} {:>9} {:>11} {:<15} PATHNAME\n",
+        clock.date(),
         "STRTIME",
         "VIEW",
         "D",
@@ -60,9 +74,16 @@ pub fn head() -> String {
         "QUEUE(us)",
         "DELTA(us)",
         "PID",
-        "TID",
         "COMM"
     )
+}
+
+/// Returns the number of a process, with that of its thread if it is another.
+fn numbers(process: u32, thread: u32) -> String {
+    match process == thread {
+        true => process.to_string(),
+        false => format!("{process}/{thread}"),
+    }
 }
 
 #[must_use]
@@ -77,7 +98,7 @@ pub fn call(call: &CallLine, clock: Clock, processes: &Processes) -> String {
     let offset = call.offset.map_or("-".to_string(), |offset| offset.to_string());
     let error = if call.error == 0 { String::new() } else { format!(" (error {})", call.error) };
     format!(
-        "{:<29} call {:<4} {:<16} {:>12} {:>9} {:>9} {:>9.1} {:>7} {:>7} {:<15} {}{error}\n",
+        "{:<18} call {:<4} {:<15} {:>12} {:>8} {:>9} {:>9.1} {:>11} {:<15} {}{error}\n",
         clock.text(call.begin),
         letter,
         call.name,
@@ -85,8 +106,7 @@ pub fn call(call: &CallLine, clock: Clock, processes: &Processes) -> String {
         call.bytes,
         "-",
         call.duration as f64 / 1e3,
-        call.process,
-        call.thread,
+        numbers(call.process, call.thread),
         visible(&processes.name(call.process)),
         visible(&processes.file(call.file).path)
     )
@@ -102,7 +122,7 @@ pub fn request(request: &RequestLine, clock: Clock, processes: &Processes) -> St
         (how, call) => format!("{}, {call}", how.words()),
     };
     format!(
-        "{:<29} disk {:<4} {:<16} {:>12} {:>9} {:>9.1} {:>9.1} {:>7} {:>7} {:<15} {} ({how})\n",
+        "{:<18} disk {:<4} {:<15} {:>12} {:>8} {:>9.1} {:>9.1} {:>11} {:<15} {} ({how})\n",
         clock.text(request.queued),
         comm_text(&request.flags),
         format!("{disk} {major},{minor}"),
@@ -110,8 +130,7 @@ pub fn request(request: &RequestLine, clock: Clock, processes: &Processes) -> St
         request.bytes,
         request.issued.saturating_sub(request.queued) as f64 / 1e3,
         request.completed.saturating_sub(request.issued) as f64 / 1e3,
-        request.process,
-        request.thread,
+        numbers(request.process, request.thread),
         visible(&processes.name(request.process)),
         visible(&processes.file(request.file).path)
     )
@@ -161,18 +180,19 @@ const ROWS_SHOWN: usize = 20;
 fn disks(text: &mut String, rows: &[SnoopRequests]) {
     let _ = writeln!(
         text,
-        "\n{:<7} {:<8} {:<12} {:<13} {:>9} {:>14} {:>10} {:>11} {:>11} PATHNAME",
-        "DEVICE", "D", "HOW", "CALL", "REQUESTS", "BYTES", "QUEUE(us)", "AVG(us)", "MAX(us)"
+        "\n{:<7} {:<5} {:<12} {:<13} {:>7} {:>9} {:>14} {:>10} {:>11} {:>11} PATHNAME",
+        "DEVICE", "D", "HOW", "CALL", "PID", "REQUESTS", "BYTES", "QUEUE(us)", "AVG(us)", "MAX(us)"
     );
     for row in rows.iter().take(ROWS_SHOWN) {
         let mean = |total: u64| total as f64 / row.requests.max(1) as f64 / 1e3;
         let _ = writeln!(
             text,
-            "{:<7} {:<8} {:<12} {:<13} {:>9} {:>14} {:>10.1} {:>11.1} {:>11.1} {}",
+            "{:<7} {:<5} {:<12} {:<13} {:>7} {:>9} {:>14} {:>10.1} {:>11.1} {:>11.1} {}",
             row.disk,
             row.flags,
             row.how,
             row.call,
+            row.pid,
             row.requests,
             row.bytes,
             mean(row.queue_ns),
@@ -238,19 +258,19 @@ fn patterns(text: &mut String, snoop: &Snoop) {
         );
     }
     for row in &snoop.amplification {
-        let ratio = match row.call_bytes {
-            0 => String::new(),
-            asked => format!(", {:.2} times", row.disk_bytes as f64 / asked as f64),
+        let ratio = match (row.call_bytes, row.disk_bytes) {
+            (0, _) | (_, 0) => String::new(),
+            (asked, moved) => format!(", {:.2} times", moved as f64 / asked as f64),
         };
         let parts: Vec<String> =
             row.parts.iter().map(|part| format!("{} {}", Bytes(part.bytes), part.how)).collect();
+        let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
         let _ = writeln!(
             text,
-            "  {}: {} by calls, {} at the disks{ratio} ({})",
+            "  {}: {} by calls, {} at the disks{ratio}{parts}",
             row.direction,
             Bytes(row.call_bytes),
-            Bytes(row.disk_bytes),
-            parts.join(", ")
+            Bytes(row.disk_bytes)
         );
     }
 }
@@ -292,4 +312,61 @@ pub fn footer(snoop: &Snoop, elapsed: Nanos) -> String {
         let _ = writeln!(text, "{limit}");
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::descriptor::FileKind;
+    use crate::join::Share;
+    use crate::process::FileName;
+    use std::path::Path;
+
+    #[test]
+    fn lines_are_aligned_under_the_head_and_name_a_thread_only_if_it_is_another() {
+        let mut processes = Processes::new(Path::new("/proc"));
+        let path = "/a b".to_string();
+        let file = processes.add_file(FileName { path, disk: 4095 << 20, inode: 7, kind: FileKind::Regular });
+        let clock = Clock { wall: Duration::from_secs(1_700_000_000), monotonic: 5_000_000_000 };
+        let one = CallLine {
+            begin: 6_000_000_012,
+            duration: 412_300,
+            thread: 4712,
+            process: 4711,
+            name: "sync_file_range",
+            effect: Effect::Sync,
+            file,
+            offset: Some(1_048_576),
+            bytes: 8192,
+            error: 5,
+            is_direct: false,
+            disk: Share::default(),
+        };
+        let other = RequestLine {
+            queued: 4_000_000_000,
+            issued: 4_000_003_000,
+            completed: 4_000_391_000,
+            disk: 4095 << 20,
+            sector: 22_293_312,
+            bytes: 8192,
+            flags: *b"WS\0\0\0\0\0\0\0\0",
+            process: 4711,
+            thread: 4711,
+            file,
+            how: How::Flush,
+            call: "fsync",
+            depth: 1,
+        };
+        let shown = head(clock) + &call(&one, clock, &processes) + &request(&other, clock, &processes);
+        let expected = concat!(
+            "2023-11-14\n",
+            "STRTIME            VIEW D    CALL/DEVICE     OFFSET/BLOCK    BYTES QUEUE(us) ",
+            "DELTA(us)         PID COMM            PATHNAME\n",
+            "22:13:21.000000012 call S    sync_file_range      1048576     8192         - ",
+            "    412.3   4711/4712                 /a b (error 5)\n",
+            "22:13:19.000000000 disk WS   4095:0 4095,0       22293312     8192       3.0 ",
+            "    388.0        4711                 /a b (flush, fsync)\n",
+        );
+        assert_eq!(shown, expected);
+    }
 }

@@ -85,6 +85,13 @@ impl Instance {
         Ok(instance)
     }
 
+    /// Returns an instance over a directory of the same form, without buffers.
+    #[cfg(test)]
+    pub fn imitation(directory: &Path) -> Instance {
+        let path = directory.to_path_buf();
+        Instance { root: path.clone(), path, free: None, readers: Vec::new() }
+    }
+
     fn open_readers(&self) -> Result<Vec<Reader>, SnoopError> {
         let directory = self.path.join("per_cpu");
         let failed = |source| SnoopError::of_file(directory.clone(), "opened", source);

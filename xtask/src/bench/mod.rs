@@ -14,6 +14,7 @@ mod power;
 mod proof;
 mod redo;
 mod slob;
+mod snoop;
 mod sort_kernels;
 mod stages;
 mod stop;
@@ -46,6 +47,9 @@ pub enum Bench {
     /// The buffer cache and the device: missed reads, hits, scans, updates and checkpoints; with
     /// fio on the same file if it is installed.
     Slob(slob::Options),
+    /// Known requests and delays under `plumb snoop`, its cost, and its losses; needs root
+    /// and tracefs, and PostgreSQL for one part.
+    Snoop(snoop::SnoopBench),
     /// Run generation and merge, in memory.
     SortKernels,
     /// CPU time of each stage of the index build, and the next bottleneck.
@@ -69,6 +73,7 @@ impl Bench {
             Bench::Proof(options) => proof::run(&options),
             Bench::Redo(options) => redo::run(&options),
             Bench::Slob(options) => slob::run(&options),
+            Bench::Snoop(options) => snoop::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
             Bench::Studies(options) => studies::run(&options),

@@ -50,6 +50,7 @@ pub fn run(arguments: &SnoopOf) -> Result<Outcome, Failure> {
     let mut live = Live::new(show(arguments), capture.begin());
     follow(arguments, &mut capture, &mut live, &interrupt)?;
     capture.finish(&mut live)?;
+    live.end_last_second();
     output::print(&live.take_lines())?;
     let sums = capture.sums(&live);
     let record = plumb_snoop::record(header(arguments, &begin), sums, &live);
@@ -176,11 +177,23 @@ fn header(arguments: &SnoopOf, begin: &Begin) -> Header {
     }
 }
 
+/// Returns the record without the values of secrets, which paths may have.
+fn without_secrets(record: &Record, variables: &[String]) -> Result<Record, Failure> {
+    if variables.is_empty() {
+        return Ok(record.clone());
+    }
+    let mut document: serde_json::Value = serde_json::from_str(&record.to_json()?)
+        .map_err(|error| Failure::run(format!("the record cannot be read back: {error}")))?;
+    command_line::hide_values(&mut document, variables);
+    Ok(Record::from_json(&document.to_string())?)
+}
+
 fn show_record(
     arguments: &SnoopOf,
     record: &Record,
     bundle: Option<&Reservation>,
 ) -> Result<Outcome, Failure> {
+    let record = &without_secrets(record, &arguments.secret)?;
     let document = plumb_pages::run::document(record);
     if arguments.json {
         output::print(&record.to_json()?)?;

@@ -26,6 +26,7 @@
 //! - `orphans`: leftovers of killed processes, and the ways to end one.
 //! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
 //! - `foreign_text`: names with control characters, paths that are not UTF-8.
+//! - `snoop`: traces of programs, their bundles in other commands, and their errors.
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
@@ -64,6 +65,7 @@ mod redo;
 mod scans;
 mod share;
 mod slob;
+mod snoop;
 mod sort;
 mod study;
 mod study_file;

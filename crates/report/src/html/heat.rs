@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 78.0;
-const RIGHT: f64 = 12.0;
+/// Half of the last label lies right of the axis.
+const RIGHT: f64 = 24.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 40.0;
 /// Least darkness of a cell with one request.

@@ -4,6 +4,8 @@ use super::*;
 use crate::event::Comm;
 use crate::process::NO_NAME;
 use crate::syscalls::CALLS;
+use plumb_host::extents::FileExtent;
+use plumb_units::Bytes;
 use std::os::fd::AsRawFd;
 
 /// Disk that no test machine has.
@@ -161,6 +163,75 @@ fn what_the_kernel_writes_back_belongs_to_the_file_and_its_last_writer() {
     scene.at(7, What::Issued(later)).at(0, What::Completed(later));
     let shown: Vec<_> = scene.kept.requests.iter().map(|line| (line.how, line.process, line.file)).collect();
     assert_eq!(shown, [(How::WriteBack, scene.thread, file), (How::Other, 0, 0)]);
+}
+
+/// A file of 1 MB at sector 8000 of its disk.
+fn placed(scene: &mut Scene) -> (FileNumber, u32) {
+    let disk = scene.disk();
+    let file = scene.processes.descriptor(scene.thread, scene.file.as_raw_fd()).file;
+    // The file's real extents are read once, and these replace them.
+    let sought = Sought { disk, sector: 0, time: 0, process: None };
+    scene.joiner.extents.find(sought, &mut scene.processes);
+    let extent = FileExtent { logical: Bytes(0), physical: Bytes(8000 * 512), length: Bytes(1 << 20) };
+    scene.joiner.extents.set(file, disk, 0, &[extent]);
+    (file, disk)
+}
+
+#[test]
+fn a_page_fault_is_of_the_file_of_its_sector() {
+    let mut scene = Scene::new();
+    let (file, disk) = placed(&mut scene);
+    for (sector, flags) in [(8000, "R"), (8016, "RA"), (7992, "R"), (8032, "RM")] {
+        let read = block(disk, sector, 8, flags);
+        scene.own(What::Queued(read)).own(What::Issued(read)).at(0, What::Completed(read));
+    }
+    let shown: Vec<_> = scene.kept.requests.iter().map(|line| (line.how, line.file)).collect();
+    let expected = [(How::Outside, file), (How::Outside, file), (How::Outside, 0), (How::Metadata, 0)];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_discard_is_no_page_fault_and_moves_no_bytes() {
+    let mut scene = Scene::new();
+    let (file, disk) = placed(&mut scene);
+    let discard = block(disk, 8000, 2048, "DS");
+    scene.own(What::Queued(discard)).own(What::Issued(discard)).at(0, What::Completed(discard));
+    let line = scene.kept.requests[0];
+    assert_eq!((line.how, line.file, line.bytes, line.moved()), (How::Discard, file, 1 << 20, 0));
+}
+
+#[test]
+fn a_request_that_a_worker_of_the_kernel_passes_on_belongs_to_the_call_on_its_bytes() {
+    let mut scene = Scene::new();
+    let (file, disk) = placed(&mut scene);
+    let worker = |sector, flags| by("kworker/1:0H", block(disk, sector, 8, flags));
+    let pass = |scene: &mut Scene, request: Block| {
+        scene.at(7, What::Queued(request)).at(7, What::Issued(request)).at(0, What::Completed(request));
+    };
+    // Another thread reads elsewhere in the file, and began earlier.
+    let other = 4_194_301;
+    scene.own(What::Fork { child: other, is_thread: true, comm: Comm::default() });
+    let arguments = [scene.file.as_raw_fd() as u64, 0, 4096, 0];
+    scene.at(other, What::Enter { call: call("pread"), arguments });
+    scene.enter("pread", [0, 4096, 65536]);
+    pass(&mut scene, worker(8000 + 128, "R"));
+    pass(&mut scene, worker(8000 + 128, "W"));
+    pass(&mut scene, worker(7000, "R"));
+    scene.exit("pread", 4096).enter("write", [0, 4096, 0]).exit("write", 4096);
+    pass(&mut scene, worker(8000, "W"));
+    pass(&mut scene, by("another", worker(8000, "W")));
+    let line = |line: &RequestLine| (line.how, line.thread, line.call, line.file);
+    let shown: Vec<_> = scene.kept.requests.iter().map(line).collect();
+    let [own, none] = [scene.thread, 7];
+    let expected = [
+        (How::Call, own, "pread", file),
+        (How::Other, none, "", 0),
+        (How::Other, none, "", 0),
+        (How::WriteBack, none, "", file),
+        (How::Other, none, "", 0),
+    ];
+    assert_eq!(shown, expected, "a read call waits for no write");
+    assert_eq!(scene.kept.calls[0].disk, Share { requests: 1, bytes: 4096, time: 10 });
 }
 
 #[test]

@@ -114,6 +114,10 @@ impl Names {
 
     /// Adds every part of a path; the part after `home` is a user.
     pub fn add_path(&mut self, path: &str) {
+        // `<none>` and `<journal jbd2/vda-8>` stand for files without a path.
+        if path.starts_with('<') && path.ends_with('>') {
+            return;
+        }
         let mut before = "";
         for part in path.split('/') {
             let secret = if matches!(before, "home" | "Users") { Secret::User } else { Secret::Name };
@@ -259,6 +263,13 @@ mod tests {
         assert!(all.contains("/home/user-1/") && all.contains("user-1@host-1"), "{all}");
         let of_directory = replaced[0].split("/var/lib/").nth(1).expect("a path");
         assert!(replaced[2].ends_with(of_directory), "one name, one replacement: {all}");
+    }
+
+    #[test]
+    fn words_for_files_without_a_path_stay() {
+        let mut names = Names::new([]);
+        ["<none>", "<journal jbd2/vda-8>"].iter().for_each(|path| names.add_path(path));
+        assert_eq!(names.iter().count(), 0);
     }
 
     #[test]

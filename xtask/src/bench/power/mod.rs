@@ -16,7 +16,7 @@
 
 mod medium;
 mod mounted;
-mod place;
+pub(super) mod place;
 mod process;
 mod tree;
 

@@ -98,9 +98,19 @@ impl Drop for OnDevice {
     }
 }
 
+/// A loop device over a file; dropping it detaches it.
 #[derive(Debug)]
-struct Loop {
-    device: String,
+pub(in crate::bench) struct Loop {
+    pub(in crate::bench) device: String,
+}
+
+impl Loop {
+    /// Attaches a device of 512-byte sectors that bypasses the page cache.
+    pub(in crate::bench) fn attach(file: &Path) -> anyhow::Result<Loop> {
+        let attach = ["--find", "--show", "--direct-io=on", "--sector-size", "512"].map(OsStr::new);
+        let device = call("losetup", &[&attach[..], &[file.as_os_str()]].concat())?;
+        Ok(Loop { device: device.trim().to_string() })
+    }
 }
 
 impl Drop for Loop {
@@ -142,9 +152,9 @@ impl Place {
         let mut place = Place { upper: None, device: None, lower, directory };
         let Some((program, options, _)) = on.maker() else { return Ok(place) };
         let file = place.directory.join(DEVICE);
-        let attach = ["--find", "--show", "--direct-io=on", "--sector-size", "512"].map(OsStr::new);
-        let device = call("losetup", &[&attach[..], &[file.as_os_str()]].concat())?.trim().to_string();
-        place.device = Some(Loop { device: device.clone() });
+        let attached = Loop::attach(&file)?;
+        let device = attached.device.clone();
+        place.device = Some(attached);
         if format == Format::Make {
             call(program, &[options.as_slice(), &[device.as_str()]].concat())?;
         }
@@ -181,7 +191,7 @@ impl Place {
 
 /// Unmounts a file system, with retries: it stays busy briefly after a process
 /// with a ring has ended.
-pub(super) fn unmount(directory: &Path) -> anyhow::Result<()> {
+pub(in crate::bench) fn unmount(directory: &Path) -> anyhow::Result<()> {
     again(|| call("umount", &[directory.as_os_str()]).map(drop))
 }
 
