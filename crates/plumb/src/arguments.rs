@@ -435,6 +435,10 @@ pub struct Study {
     /// The condition that ends the study
     #[arg(long, value_enum)]
     pub until: Option<Until>,
+    /// Run nothing: show which levels are possible here, and which evidence the receipts of each
+    /// setting can have
+    #[arg(long, conflicts_with_all = ["resume", "until"])]
+    pub check: bool,
     /// Go on with the study of a bundle, by the commands of its study.toml: this
     /// one, or that of --bundle
     #[arg(long, value_name = "BUNDLE", num_args = 0..=1, conflicts_with = "find")]
@@ -588,6 +592,7 @@ impl CompareCommands {
             conduct: self.conduct,
             rows: None,
             until: None,
+            check: false,
             resume: None,
         }
     }

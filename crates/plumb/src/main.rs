@@ -89,6 +89,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
     match arguments.command {
         None => output::print(welcome::TEXT).map(|()| Outcome::Fine),
         Some(Command::Run(run)) => run::run(&run),
+        Some(Command::Study(study)) if study.check => command::study_check::run(&study),
         Some(Command::Study(study)) => command::study::run(&study),
         Some(Command::CompareCommands(compare)) => command::study::run(&compare.into_study()),
         Some(Command::StudyRun) => command::study_run::run(),

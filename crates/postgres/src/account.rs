@@ -29,13 +29,21 @@ impl Account {
     /// If root has no other user for it.
     pub fn of_server() -> Result<Account, PostgresError> {
         if !rustix::process::geteuid().is_root() {
-            return Ok(Account { name: own_name()?, numbers: None });
+            return Account::of_program();
         }
         let known = USERS.into_iter().find_map(|name| {
             let number = |option| id(&[option, name])?.parse().ok();
             Some(Account { name: name.to_string(), numbers: Some((number("-u")?, number("-g")?)) })
         });
         known.ok_or(PostgresError::NoAccount)
+    }
+
+    /// Returns this program's user.
+    ///
+    /// # Errors
+    /// If the machine has no name for it.
+    pub fn of_program() -> Result<Account, PostgresError> {
+        Ok(Account { name: own_name()?, numbers: None })
     }
 
     /// Makes a command run as this user, in a directory that the user can enter.

@@ -45,6 +45,8 @@ pub struct MadeRun {
     pub host_cpu: Option<HostCpu>,
     pub stretch: Stretch,
     pub title: String,
+    /// Name and version of the server.
+    pub server: String,
 }
 
 /// Time of an event with the variance of its estimate.
@@ -81,7 +83,6 @@ pub fn record(ran: &MadeRun) -> Record {
         clock_source: machine::clock_source(),
         clock_precision_ns: machine::clock_precision_ns(),
     };
-    let statistics = statistics(evidence);
     let error = |(event, share): &(WaitEvent, Share)| SamplingError {
         event: event.event.clone(),
         error_ns: share.variance.sqrt().round() as u64,
@@ -119,9 +120,11 @@ pub fn record(ran: &MadeRun) -> Record {
         foreground_events: foreground.into_iter().map(|(event, _)| event).collect(),
         sampling: Some(sampling),
         sessions,
-        statistics,
+        statistics: statistics(ran),
         parameters: parameters(ran),
         settings: settings(evidence),
+        responses: ran.outcome.responses.clone(),
+        server: Some(ran.server.clone()),
         ..Record::of(header)
     }
 }
@@ -226,8 +229,8 @@ fn sessions(watched: &WatchedProcesses) -> Vec<SessionTime> {
     found
 }
 
-fn statistics(evidence: &ServerEvidence) -> Vec<StatisticRow> {
-    let watched = &evidence.watched;
+fn statistics(ran: &MadeRun) -> Vec<StatisticRow> {
+    let (evidence, watched) = (&ran.evidence, &ran.evidence.watched);
     let io = || watched.processes.iter().filter_map(|process| process.counters.io);
     let row = |name: &str, unit, total| StatisticRow { name: name.to_string(), unit, total };
     let mut rows = vec![
@@ -245,6 +248,7 @@ fn statistics(evidence: &ServerEvidence) -> Vec<StatisticRow> {
         rows.push(row("user commits", Unit::Count, evidence.done.commits));
     }
     rows.extend(evidence.log.syncs.map(|syncs| row("redo synch writes", Unit::Count, syncs)));
+    rows.extend(ran.outcome.statistics.iter().map(|(name, total)| row(name, Unit::Count, *total)));
     rows
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! PATH/plumb-postgres-ID/          this program's, with its mark
 //!     data/                        the server's user, 0700; with the socket
+//!     golden/                      the loaded directory, if each run has a copy
 //!     server.log                   what the server prints
 //! ```
 //!
@@ -23,6 +24,7 @@
 
 use crate::PostgresError;
 use crate::account::{self, Account};
+use crate::golden::{self, DirectoryHash};
 use crate::installation::Installation;
 use plumb_events::{Cancel, clock};
 use plumb_host::owner::Owner;
@@ -46,6 +48,7 @@ pub const PREFIX: &str = "plumb-postgres-";
 /// Names in that directory, besides the mark.
 const DATA: &str = "data";
 const LOG: &str = "server.log";
+const GOLDEN: &str = "golden";
 /// Name of the file in which a server keeps the number of its process.
 const PID_FILE: &str = "postmaster.pid";
 const PORT: u16 = 5432;
@@ -124,6 +127,32 @@ impl Cluster {
         Borrowed { installation: self.installation.clone(), home: self.home.clone() }
     }
 
+    /// Keeps the data directory of a stopped server as the golden copy; returns its hash.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn keep(&self) -> Result<DirectoryHash, PostgresError> {
+        let golden = self.home.join(GOLDEN);
+        let wrong = |source| PostgresError::File { what: "cannot keep", path: golden.clone(), source };
+        fs::rename(self.data(), &golden).map_err(wrong)?;
+        DirectoryHash::of(&golden).map_err(wrong)
+    }
+
+    /// Replaces the data directory by a copy of the golden one; returns the hash of what it has.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub fn renew(&self) -> Result<DirectoryHash, PostgresError> {
+        let data = self.data();
+        end_server(&data);
+        let wrong = |source| PostgresError::File { what: "cannot renew", path: data.clone(), source };
+        if data.exists() {
+            fs::remove_dir_all(&data).map_err(wrong)?;
+        }
+        golden::copy(&self.home.join(GOLDEN), &data, &Account::of_server()?).map_err(wrong)?;
+        DirectoryHash::of(&data).map_err(wrong)
+    }
+
     fn initialise(&self, account: &Account, creation: &Creation) -> Result<(), PostgresError> {
         let mut command = Command::new(self.installation.program("initdb"));
         command.arg("-D").arg(self.data()).arg(format!("--username={}", account::own_name()?));
@@ -182,18 +211,7 @@ impl Borrowed {
     /// Returns all files of the data directory.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut directories = vec![self.data()];
-        while let Some(directory) = directories.pop() {
-            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => directories.push(entry.path()),
-                    Ok(kind) if kind.is_file() => found.push(entry.path()),
-                    _ => {}
-                }
-            }
-        }
-        found
+        golden::files_below(&self.data())
     }
 
     /// Returns the effective values of these settings if the server were started with `given`.
@@ -238,7 +256,8 @@ impl Borrowed {
         end_with_this_thread(&mut command, Signal::QUIT);
         let program = self.installation.program("postgres");
         let child = command.spawn().map_err(|source| wrong("cannot start", &program, source))?;
-        let mut server = RunningServer { child, directory, log, user: account::own_name()? };
+        let programs = self.installation.directory.clone();
+        let mut server = RunningServer { child, directory, log, user: account::own_name()?, programs };
         server.wait_until_ready(given, cancel)?;
         Ok(server)
     }
@@ -252,9 +271,23 @@ pub struct RunningServer {
     directory: File,
     log: PathBuf,
     user: String,
+    programs: PathBuf,
 }
 
 impl RunningServer {
+    /// Returns a program of the server's installation.
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
+    /// Returns the directory of the socket, as other processes reach it while this one runs, and
+    /// the name of the user that the server accepts.
+    #[must_use]
+    pub fn address(&self) -> (String, &str) {
+        (format!("/proc/{}/fd/{}", std::process::id(), self.directory.as_raw_fd()), &self.user)
+    }
+
     /// Returns the number of the server's first process.
     #[must_use]
     pub fn pid(&self) -> Pid {

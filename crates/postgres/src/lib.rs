@@ -3,12 +3,14 @@
 //! ```text
 //! installation, account      which server, run by which user
 //! cluster                    a data directory; a server started in it, and its end
+//! golden                     the loaded directory that each writing run has a copy of
 //! copy                       the rows of a workload, as COPY BINARY
 //! process, watch             a server at work: /proc of its processes, samples of wait events
 //! evidence, receipts         what was observed; what it shows of each setting
 //! session, workload          statements; the work of a run, with its verification
 //! run, assemble              one run in a process of its own, and its record
 //! vocabulary, target         the words of a study, and the servers of one
+//! foresight                  levels and evidence that this machine has, before a run
 //! ```
 //!
 //! A study's settings become options of `postgres` or statements of the working session. Each run
@@ -22,6 +24,7 @@
 //!
 //! Limits: Unix sockets of this machine only, without TLS. Versions 14 and later.
 
+mod foresight;
 pub mod target;
 pub mod vocabulary;
 
@@ -41,6 +44,7 @@ pub mod copy;
 
 pub mod account;
 pub mod cluster;
+pub mod golden;
 pub mod installation;
 
 mod error;

@@ -56,6 +56,59 @@ struct Shift {
     step: f64,
 }
 
+/// Place where the evidence of a receipt is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvidenceSource {
+    Server,
+    /// The log's positions and the server's counters of it.
+    ServerLog,
+    /// Bytes that each kind of process read.
+    ProcessIo,
+    ProcessMemory,
+    SharedMapping,
+    OpenFlags,
+    Processes,
+    TemporaryFiles,
+    /// Records of the log, by `pg_waldump`.
+    LogRecords,
+    ControlFile,
+    Device,
+    Page,
+    LogFiles,
+    Samples,
+}
+
+impl EvidenceSource {
+    /// Returns what is read there.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            EvidenceSource::Server => "pg_settings: the value in force",
+            EvidenceSource::ServerLog => "the log's positions and syncs, by the server",
+            EvidenceSource::ProcessIo => "/proc/PID/io: bytes that each kind of process read",
+            EvidenceSource::ProcessMemory => {
+                "/proc/PID/status: growth of private memory of the building processes; temporary files"
+            }
+            EvidenceSource::SharedMapping => "/proc/PID/smaps: size and pages of the shared mapping",
+            EvidenceSource::OpenFlags => "/proc/PID/fdinfo: O_DIRECT, O_DSYNC and O_SYNC of open files",
+            EvidenceSource::Processes => "processes `parallel worker` at once",
+            EvidenceSource::TemporaryFiles => "bytes of temporary files at once",
+            EvidenceSource::LogRecords => "pg_waldump: bytes of page images in the log",
+            EvidenceSource::ControlFile => "changes of the control file",
+            EvidenceSource::Device => "/sys/block/DEVICE/stat: requests in flight, flushes",
+            EvidenceSource::Page => "a page of the table's file",
+            EvidenceSource::LogFiles => "files in pg_wal",
+            EvidenceSource::Samples => "samples of wait events in the record",
+        }
+    }
+
+    /// True if the kernel or the disk shows it.
+    #[must_use]
+    pub fn is_outside(self) -> bool {
+        !matches!(self, EvidenceSource::Server | EvidenceSource::ServerLog)
+    }
+}
+
 /// A setting with evidence of its own.
 #[derive(Debug)]
 pub struct SettingRule {
@@ -66,21 +119,22 @@ pub struct SettingRule {
     /// True if it affects how requests reach a device.
     pub about_io: bool,
     /// The best evidence there can be.
-    pub seen: Seen,
+    pub source: EvidenceSource,
     judge: fn(&GivenSetting, &ServerEvidence) -> Judged,
 }
 
 const fn rule(
     name: &'static str,
     since: u32,
+    source: EvidenceSource,
     judge: fn(&GivenSetting, &ServerEvidence) -> Judged,
 ) -> SettingRule {
-    SettingRule { name, since, takes_effect: TakesEffect::Start, about_io: false, seen: Seen::Outside, judge }
+    SettingRule { name, since, takes_effect: TakesEffect::Start, about_io: false, source, judge }
 }
 
 /// A setting that only the server's word shows.
 const fn inside(name: &'static str, since: u32, takes_effect: TakesEffect) -> SettingRule {
-    SettingRule { takes_effect, seen: Seen::Inside, ..rule(name, since, by_the_server) }
+    SettingRule { takes_effect, ..rule(name, since, EvidenceSource::Server, by_the_server) }
 }
 
 impl SettingRule {
@@ -91,43 +145,50 @@ impl SettingRule {
     const fn of_io(self) -> SettingRule {
         SettingRule { about_io: true, ..self }
     }
+
+    /// Returns whose evidence it is.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        if self.source.is_outside() { Seen::Outside } else { Seen::Inside }
+    }
 }
 
 use TakesEffect::{Creation, Reload, Session, Start};
 
 pub const RULES: &[SettingRule] = &[
     // Reading.
-    rule("io_method", 18, io_method).of_io(),
-    rule("io_workers", 18, io_workers).takes(Reload),
+    rule("io_method", 18, EvidenceSource::ProcessIo, io_method).of_io(),
+    rule("io_workers", 18, EvidenceSource::ProcessIo, io_workers).takes(Reload),
     inside("io_max_concurrency", 18, Start),
-    rule("effective_io_concurrency", 14, queue_depth).takes(Session).of_io(),
-    rule("maintenance_io_concurrency", 14, queue_depth).takes(Session).of_io(),
-    rule("io_combine_limit", 17, io_combine_limit).takes(Session),
+    rule("effective_io_concurrency", 14, EvidenceSource::Device, queue_depth).takes(Session).of_io(),
+    rule("maintenance_io_concurrency", 14, EvidenceSource::Device, queue_depth).takes(Session).of_io(),
+    rule("io_combine_limit", 17, EvidenceSource::ProcessIo, io_combine_limit).takes(Session),
     inside("io_max_combine_limit", 18, Start),
-    rule("debug_io_direct", 16, debug_io_direct).of_io(),
+    rule("debug_io_direct", 16, EvidenceSource::OpenFlags, debug_io_direct).of_io(),
     // Memory.
-    rule("shared_buffers", 14, shared_buffers),
-    rule("huge_pages", 14, huge_pages),
-    rule("maintenance_work_mem", 14, maintenance_work_mem).takes(Session),
-    rule("max_parallel_maintenance_workers", 14, maintenance_workers).takes(Session),
-    rule("work_mem", 14, temporary_bytes).takes(Session),
+    rule("shared_buffers", 14, EvidenceSource::SharedMapping, shared_buffers),
+    rule("huge_pages", 14, EvidenceSource::SharedMapping, huge_pages),
+    rule("maintenance_work_mem", 14, EvidenceSource::ProcessMemory, maintenance_work_mem).takes(Session),
+    rule("max_parallel_maintenance_workers", 14, EvidenceSource::Processes, maintenance_workers)
+        .takes(Session),
+    rule("work_mem", 14, EvidenceSource::TemporaryFiles, temporary_bytes).takes(Session),
     inside("hash_mem_multiplier", 14, Session),
-    rule("max_parallel_workers_per_gather", 14, gather_workers).takes(Session),
+    rule("max_parallel_workers_per_gather", 14, EvidenceSource::Processes, gather_workers).takes(Session),
     // Log.
-    rule("wal_level", 14, wal_level),
-    rule("wal_sync_method", 14, wal_sync_method).takes(Reload).of_io(),
+    rule("wal_level", 14, EvidenceSource::ServerLog, wal_level),
+    rule("wal_sync_method", 14, EvidenceSource::OpenFlags, wal_sync_method).takes(Reload).of_io(),
     inside("wal_buffers", 14, Start),
-    rule("synchronous_commit", 14, synchronous_commit).takes(Session),
-    rule("commit_delay", 14, commit_delay).takes(Session),
+    rule("synchronous_commit", 14, EvidenceSource::Device, synchronous_commit).takes(Session),
+    rule("commit_delay", 14, EvidenceSource::ServerLog, commit_delay).takes(Session),
     inside("commit_siblings", 14, Session),
-    rule("full_page_writes", 14, page_images).takes(Reload),
-    rule("wal_compression", 14, page_images).takes(Session),
+    rule("full_page_writes", 14, EvidenceSource::LogRecords, page_images).takes(Reload),
+    rule("wal_compression", 14, EvidenceSource::LogRecords, page_images).takes(Session),
     inside("wal_init_zero", 14, Session),
     inside("wal_recycle", 14, Session),
     inside("fsync", 14, Reload),
     // Checkpoints and writers.
-    rule("max_wal_size", 14, checkpoints).takes(Reload),
-    rule("checkpoint_timeout", 14, checkpoints).takes(Reload),
+    rule("max_wal_size", 14, EvidenceSource::ControlFile, checkpoints).takes(Reload),
+    rule("checkpoint_timeout", 14, EvidenceSource::ControlFile, checkpoints).takes(Reload),
     inside("min_wal_size", 14, Reload),
     inside("checkpoint_completion_target", 14, Reload),
     inside("checkpoint_flush_after", 14, Reload),
@@ -138,10 +199,10 @@ pub const RULES: &[SettingRule] = &[
     // Hidden ones, which the server's own list leaves out.
     inside("trace_sort", 14, Session),
     // A word of studies: whether wait events are sampled.
-    rule("sampler", 14, sampler).takes(Session),
+    rule("sampler", 14, EvidenceSource::Samples, sampler).takes(Session),
     // Fixed at creation: options of initdb.
-    rule("data_checksums", 14, data_checksums).takes(Creation),
-    rule("wal_segment_size", 14, wal_segment_size).takes(Creation),
+    rule("data_checksums", 14, EvidenceSource::Page, data_checksums).takes(Creation),
+    rule("wal_segment_size", 14, EvidenceSource::LogFiles, wal_segment_size).takes(Creation),
 ];
 
 #[must_use]
@@ -468,7 +529,12 @@ fn queue_depth(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let depth = disk.weighted_io_time.0 as f64 / evidence.elapsed.0.max(1) as f64;
     let Judged { held, evidence: server, .. } = by_the_server(asked, evidence);
     let what = format!("{depth:.2} requests at the device on average, by all processes; {server}");
-    outside(what, held, Shift { value: depth, step: 0.05 + 0.1 * depth })
+    let judged = outside(what, held, Shift { value: depth, step: 0.05 + 0.1 * depth });
+    match asked.canonical.as_str() {
+        // A block requested just before its read is one in flight, as a plain read is.
+        "1" => Judged { seen: Seen::Inside, reading: None, ..judged },
+        _ => judged,
+    }
 }
 
 /// Bytes read by processes of a kind.

@@ -15,7 +15,7 @@ use crate::installation::{Installation, said};
 use crate::process;
 use crate::receipts::rule_of;
 use crate::session::ServerSession;
-use crate::watch::{EventSampling, ProcessWatch};
+use crate::watch::{EventSampling, ProcessWatch, WatchedProcesses};
 use crate::workload::{self, Begun, PEACE, ServerWork, WorkPlace};
 use plumb_events::{Cancel, clock};
 use plumb_host::device::DeviceDescription;
@@ -114,12 +114,6 @@ impl PostgresRun {
         let seen = watch.end();
         let outcome = begun.outcome()?;
         let log = log_facts(borrowed, &mut beside, &LogBegin { position, syncs })?;
-        let own_cpu = Nanos(seen.processes.iter().map(|process| process.counters.cpu.0).sum());
-        let own_io = seen.processes.iter().filter_map(|process| process.counters.io);
-        let own_io = own_io.map(|io| DiskBytes::of(&io)).fold(DiskBytes::default(), |sum, io| DiskBytes {
-            read: sum.read + io.read,
-            written: sum.written + io.written,
-        });
         let evidence = ServerEvidence {
             major: borrowed.installation.major,
             asked: Vec::new(),
@@ -133,12 +127,9 @@ impl PostgresRun {
             sort_lines: outcome.sort_lines.clone(),
             watched: seen,
         };
-        let stretch = Stretch {
-            own_cpu: Some(own_cpu + evidence.watched.cost + evidence.watched.unseen_cpu),
-            own_io: Some(own_io),
-            unwritten: earlier.unwritten(),
-            ..Stretch::between(&watched, &earlier, &later)
-        };
+        let of_clients =
+            Stretch { unwritten: earlier.unwritten(), ..Stretch::between(&watched, &earlier, &later) };
+        let stretch = with_the_server(of_clients, &evidence.watched, outcome.client_cpu);
         let host_cpu =
             cpu_later.zip(cpu).map(|(later, earlier)| later.since(&earlier, load, machine::load_average()));
         Ok(MadeRun {
@@ -146,6 +137,7 @@ impl PostgresRun {
                 "PLUMB REPORT  Workload: {} on PostgreSQL {}",
                 self.workload, borrowed.installation.version
             ),
+            server: format!("PostgreSQL {}", borrowed.installation.version),
             evidence,
             outcome,
             checks: Vec::new(),
@@ -158,6 +150,21 @@ impl PostgresRun {
             stretch,
         })
     }
+}
+
+/// Adds what the server used to the part of the run that this process had. Sessions of this process
+/// and programs that it started are no others, nor are the server's.
+fn with_the_server(of_clients: Stretch, watched: &WatchedProcesses, client_cpu: Nanos) -> Stretch {
+    let processes = watched.processes.iter().map(|process| &process.counters);
+    let server = Nanos(processes.clone().map(|counters| counters.cpu.0).sum());
+    let io = processes.filter_map(|counters| counters.io).map(|io| DiskBytes::of(&io));
+    let io = io.fold(DiskBytes::default(), |sum, io| DiskBytes {
+        read: sum.read + io.read,
+        written: sum.written + io.written,
+    });
+    let clients = of_clients.own_cpu.unwrap_or_default() + client_cpu;
+    let own_cpu = Some(server + clients + watched.cost + watched.unseen_cpu);
+    Stretch { own_cpu, own_io: Some(io), ..of_clients }
 }
 
 /// Words of a study that are no settings of the server: which server, and whether it is sampled.
@@ -304,12 +311,14 @@ fn segment(data: &Path) -> Option<Bytes> {
     sizes.map(|found| Bytes(found.len())).max()
 }
 
-/// Reads the checksum of the first page of a table from its file: bytes 8 and 9.
+/// Reads the checksum of the first page of a table from its file: bytes 8 and 9. A checkpoint comes
+/// first, because a page that the work has added is zeros in the file until it is written.
 fn page_checksum(
     data: &Path,
     session: &mut ServerSession<'_>,
     table: &str,
 ) -> Result<Option<u16>, PostgresError> {
+    session.run("a checkpoint is taken", "checkpoint")?;
     let statement = format!("select pg_relation_filepath('{table}')");
     let path: String = session.value("the table's file is looked for", &statement)?;
     let mut head = [0; 10];
@@ -320,6 +329,16 @@ fn page_checksum(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clients_of_this_process_and_their_programs_are_the_runs_own() {
+        let of_clients = Stretch { own_cpu: Some(Nanos(300)), ..Stretch::default() };
+        let watched =
+            WatchedProcesses { cost: Nanos(20), unseen_cpu: Nanos(1), ..WatchedProcesses::default() };
+        let stretch = with_the_server(of_clients, &watched, Nanos(4_000));
+        assert_eq!(stretch.own_cpu, Some(Nanos(4_321)));
+        assert_eq!(stretch.own_io, Some(DiskBytes::default()));
+    }
 
     #[test]
     fn the_bytes_of_page_images_are_the_third_total() {

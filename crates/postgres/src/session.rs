@@ -80,6 +80,19 @@ impl<'s> ServerSession<'s> {
         self.client.prepare(statement).map_err(|error| self.server.failed(during, &error))
     }
 
+    /// Runs a prepared statement; returns its rows.
+    ///
+    /// # Errors
+    /// The server's, with the name of the step.
+    pub fn prepared_rows(
+        &mut self,
+        during: &str,
+        statement: &Statement,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, PostgresError> {
+        self.client.query(statement, values).map_err(|error| self.server.failed(during, &error))
+    }
+
     /// Executes a prepared statement; returns the number of rows.
     ///
     /// # Errors

@@ -4,20 +4,23 @@
 //! it is made: the server's build, checksums, the size of the log's files. Then each run has one of
 //! its own, because the place of its files would pass for the effect of the setting.
 //!
-//! A workload that writes has a copy of the loaded directory for each run, made from the same
-//! golden one.
+//! A workload that writes, too, has a directory of its own for each run. It is a copy of a golden
+//! one, which was loaded once for each set of such settings. The hash of each copy is compared with
+//! that of the golden one, and is a check of the run's record.
 
 use crate::PostgresError;
 use crate::cluster::{Cluster, Creation, end_server};
+use crate::golden::DirectoryHash;
 use crate::installation::Installation;
 use crate::receipts::{is_on, rule_of};
 use crate::run::{PostgresRun, WORDS, Way, of, options};
 use crate::session::ServerSession;
-use crate::vocabulary::{NAME, Postgres, parameter};
-use crate::workload::{self, ServerWork};
+use crate::vocabulary::{NAME, Postgres};
+use crate::workload::{self, ServerWork, parameter};
+use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
 use plumb_io::named_directory;
-use plumb_record::{Device, Record};
+use plumb_record::{Check, Device, Record};
 use plumb_study::StudyError;
 use plumb_study::bundle::{Environment, Settled};
 use plumb_study::canary::Canary;
@@ -47,6 +50,8 @@ struct Loaded {
     /// Settings it was made with.
     fixed: Vec<Assignment>,
     cluster: Cluster,
+    /// `None` if all runs share the directory.
+    golden: Option<DirectoryHash>,
 }
 
 pub struct PostgresTarget<'a> {
@@ -61,7 +66,10 @@ pub struct PostgresTarget<'a> {
     id: String,
     /// True if each run has a data directory of its own.
     own_data: bool,
-    loaded: Option<Loaded>,
+    /// One for each set of settings that are fixed when a directory is made.
+    loaded: Vec<Loaded>,
+    /// Result of comparing the next run's data with the golden copy.
+    state: Option<Check>,
 }
 
 impl<'a> PostgresTarget<'a> {
@@ -98,7 +106,8 @@ impl<'a> PostgresTarget<'a> {
             installations,
             id: String::new(),
             own_data: false,
-            loaded: None,
+            loaded: Vec::new(),
+            state: None,
         })
     }
 
@@ -114,15 +123,17 @@ impl<'a> PostgresTarget<'a> {
     }
 
     fn require_room(&self) -> Result<(), PostgresError> {
-        let (needed, free) = (self.execution()?.room(&self.work), self.device.space.free);
+        let copies = if self.own_data { 2 } else { 1 };
+        let needed = Bytes(self.execution()?.room(&self.work).0.saturating_mul(copies));
+        let free = self.device.space.free;
         match free >= needed {
             true => Ok(()),
             false => Err(PostgresError::NoRoom { path: self.device.path.clone(), needed, free }),
         }
     }
 
-    /// Makes and loads the data directory for these settings, after removing the previous one. An
-    /// interrupt ends it in any step, with an error of that step.
+    /// Makes and loads a data directory for these settings. An interrupt ends it in any step, with
+    /// an error of that step.
     fn create(&mut self, fixed: Vec<Assignment>) -> Result<(), PostgresError> {
         let made = self.make(fixed);
         self.opening.cancel.check()?;
@@ -130,10 +141,13 @@ impl<'a> PostgresTarget<'a> {
     }
 
     fn make(&mut self, fixed: Vec<Assignment>) -> Result<(), PostgresError> {
-        self.loaded = None;
         self.require_room()?;
         let installation = self.installation_of(&fixed)?;
-        let cluster = Cluster::create(&self.device.path, &self.id, &installation, &creation(&fixed)?)?;
+        let id = match self.loaded.len() {
+            0 => self.id.clone(),
+            number => format!("{}-{number}", self.id),
+        };
+        let cluster = Cluster::create(&self.device.path, &id, &installation, &creation(&fixed)?)?;
         self.opening.observer.made(cluster.home());
         let given = LOADING.map(|(name, value)| (name.to_string(), value.to_string()));
         let server = cluster.borrowed().start(&given, &self.opening.cancel)?;
@@ -142,13 +156,44 @@ impl<'a> PostgresTarget<'a> {
         session.run("a checkpoint is taken", "checkpoint")?;
         drop(session);
         server.stop()?;
-        self.loaded = Some(Loaded { fixed, cluster });
+        let golden = self.own_data.then(|| cluster.keep()).transpose()?;
+        if golden.is_some() {
+            cluster.renew()?;
+        }
+        self.loaded.push(Loaded { fixed, cluster, golden });
+        Ok(())
+    }
+
+    fn loaded_for(&self, settings: &[Assignment]) -> Option<&Loaded> {
+        let fixed = creation_settings_of(settings, &self.vocabulary);
+        self.loaded.iter().find(|loaded| loaded.fixed == fixed)
+    }
+
+    /// Makes the data of the next run, if runs have their own, and proves that they are the golden
+    /// copy's.
+    fn renew(&mut self, settings: &[Assignment]) -> Result<(), PostgresError> {
+        let Some(Loaded { cluster, golden: Some(golden), .. }) = self.loaded_for(settings) else {
+            return Ok(());
+        };
+        let begin = clock::now();
+        let found = cluster.renew()?;
+        let detail = match found == *golden {
+            true => format!("as they were loaded: {found}"),
+            false => format!("{found}; loaded were {golden}"),
+        };
+        let elapsed_ns = clock::now().saturating_sub(begin).0;
+        let passed = found == *golden;
+        self.state = Some(Check { name: "data before the run".to_string(), passed, detail, elapsed_ns });
         Ok(())
     }
 
     /// Rejects arms whose settings the server makes the same of, such as a value and its default.
     fn require_treatments(&self, arms: &[Vec<Assignment>]) -> Result<(), StudyError> {
-        let Some(Loaded { fixed, cluster }) = &self.loaded else { return Ok(()) };
+        self.loaded.iter().try_for_each(|loaded| self.require_treatments_of(loaded, arms))
+    }
+
+    fn require_treatments_of(&self, loaded: &Loaded, arms: &[Vec<Assignment>]) -> Result<(), StudyError> {
+        let Loaded { fixed, cluster, .. } = loaded;
         let borrowed = cluster.borrowed();
         let is_server = |name: &str| parameter(name).is_none() && !WORDS.contains(&name) && !is_fixed(name);
         let mut names: Vec<&str> =
@@ -246,10 +291,15 @@ impl Target for PostgresTarget<'_> {
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError> {
         self.opening.observer.begins();
         self.id = preparation.name.strip_prefix(STUDY).unwrap_or(preparation.name).to_string();
-        let fixed = |arm: &Vec<Assignment>| creation_settings_of(arm, &self.vocabulary);
-        let Some(first) = preparation.arms.first().map(fixed) else { return Ok(()) };
-        self.own_data = preparation.arms.iter().any(|arm| fixed(arm) != first) || self.execution()?.writes();
-        self.create(first)?;
+        let mut fixed: Vec<Vec<Assignment>> = Vec::new();
+        for arm in preparation.arms {
+            let ours = creation_settings_of(arm, &self.vocabulary);
+            if !fixed.contains(&ours) {
+                fixed.push(ours);
+            }
+        }
+        self.own_data = fixed.len() > 1 || self.execution()?.writes();
+        fixed.into_iter().try_for_each(|fixed| self.create(fixed))?;
         if !preparation.expects_same {
             self.require_treatments(preparation.arms)?;
         }
@@ -257,32 +307,33 @@ impl Target for PostgresTarget<'_> {
     }
 
     fn ready(&mut self, settings: &[Assignment]) -> Result<Settled, StudyError> {
-        if self.own_data {
-            self.create(creation_settings_of(settings, &self.vocabulary))?;
-        }
-        let files = self.loaded.as_ref().map(|loaded| loaded.cluster.borrowed().files()).unwrap_or_default();
+        self.renew(settings)?;
+        let files = self.loaded_for(settings).map(|loaded| loaded.cluster.borrowed().files());
+        let files = files.unwrap_or_default();
         let block = self.device.block.as_ref();
         let devices: Vec<String> = block.map(|block| block.name.clone()).into_iter().collect();
         Ok(Settled { own_data: self.own_data, ..settle::settle(&files, &devices) })
     }
 
     fn sing(&self) -> Canary {
-        let files = self.loaded.as_ref().map(|loaded| loaded.cluster.borrowed().files()).unwrap_or_default();
+        let files = self.loaded.first().map(|loaded| loaded.cluster.borrowed().files()).unwrap_or_default();
         let size = |file: &PathBuf| fs::metadata(file).map_or(0, |file| file.len());
         Canary::sing(files.iter().max_by_key(|file| size(file)).map(PathBuf::as_path))
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &plumb_events::Cancel) -> Result<Record, NoRecord> {
-        let fixed = creation_settings_of(settings, &self.vocabulary);
-        let Some(loaded) = self.loaded.as_ref().filter(|loaded| loaded.fixed == fixed) else {
+        let Some(loaded) = self.loaded_for(settings) else {
             let why = format!("study {}: no data directory was made with its settings", self.study);
             return Err(NoRecord::Failed(why.into()));
         };
         let request = self.request(loaded, settings).map_err(|error| NoRecord::Failed(error.into()))?;
         let waits = |why: &str| self.opening.observer.waits(why);
-        let made = child::run(&self.opening.program, &Request::to(NAME, &request)?, cancel, &waits);
+        let mut made = child::run(&self.opening.program, &Request::to(NAME, &request)?, cancel, &waits);
         // A run that was killed may have left its server.
         end_server(&loaded.cluster.data());
+        if let (Ok(record), Some(state)) = (&mut made, self.state.take()) {
+            record.checks.push(state);
+        }
         made
     }
 }

@@ -7,16 +7,18 @@
 //! A study for the engine runs on a server if its file has a table `[postgres]`. The keys in it
 //! replace those of the file; nothing is translated by guess.
 
+use crate::foresight;
 use crate::installation::{Installation, said};
-use crate::receipts::{SettingRule, is_on, rule_of};
+use crate::receipts::{is_on, rule_of};
 use crate::run::WORDS;
-use crate::workload::WORKLOADS;
+use crate::workload::{WORKLOADS, parameter};
 use plumb_study::vocabulary::{
-    Assignment, Figure, Join, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
+    Assignment, Figure, Here, Join, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
     Vocabulary, Words,
 };
 use plumb_units::RowCount;
-use plumb_workload::{Decides, Parameter, Work, Workload};
+use plumb_workload::{Work, Workload};
+use std::path::Path;
 use std::process::Command;
 use toml::de::Deserializer;
 
@@ -54,7 +56,17 @@ const BYTES: [&str; 6] = [
     "redo size",
     "temporary file bytes",
 ];
-const COUNTS: [&str; 4] = ["user commits", "parallel workers", "control file changes", "redo synch writes"];
+const COUNTS: [&str; 9] = [
+    "user commits",
+    "parallel workers",
+    "control file changes",
+    "redo synch writes",
+    "execute count",
+    "session logical reads",
+    "buffer cache hits",
+    "physical reads",
+    "table scan rows gotten",
+];
 
 impl Words for Postgres {
     fn target(&self) -> &'static str {
@@ -90,8 +102,8 @@ impl Words for Postgres {
         };
         let known = rule_of(name);
         let facts = match known {
-            Some(SettingRule { takes_effect, about_io, seen, .. }) => {
-                SettingFacts { about_io: *about_io, ..facts(name, *takes_effect, *seen) }
+            Some(rule) => {
+                SettingFacts { about_io: rule.about_io, ..facts(name, rule.takes_effect, rule.seen()) }
             }
             None => facts(name, TakesEffect::Start, Seen::Inside),
         };
@@ -127,6 +139,16 @@ impl Words for Postgres {
 
     fn settings(&self) -> String {
         "`postgres --describe-config` lists the server's settings".to_string()
+    }
+
+    /// Asks the programs of each server of the study, because names and values depend on version
+    /// and build.
+    fn impossible(&self, level: &[Assignment], study: &[&Assignment]) -> Option<String> {
+        foresight::impossible(level, study)
+    }
+
+    fn here(&self, settings: &[&Assignment], path: &Path) -> Here {
+        foresight::here(settings, path)
     }
 
     /// Rejects settings that the server would refuse together.
@@ -234,10 +256,4 @@ fn is_event(name: &str) -> bool {
     name == crate::assemble::NO_EVENT
         || name.starts_with(|first: char| first.is_ascii_uppercase())
             && name.chars().all(|letter| letter.is_ascii_alphanumeric())
-}
-
-/// Returns the workload parameter of that name, if a study may vary it.
-pub(crate) fn parameter(name: &str) -> Option<&'static Parameter> {
-    let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
-    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.is_named(name))
 }

@@ -270,6 +270,7 @@ impl Record {
             command: None,
             imported: None,
             snoop: None,
+            server: self.server.clone(),
         })
     }
 

@@ -188,6 +188,9 @@ pub struct Record {
     /// Sums of a trace of other programs; none for a run of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoop: Option<Snoop>,
+    /// Database server that did the work, such as `PostgreSQL 15.18`; none for the embedded engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 impl Record {
@@ -327,6 +330,7 @@ impl Record {
             command: None,
             imported: None,
             snoop: None,
+            server: None,
         }
     }
 }
@@ -689,6 +693,16 @@ impl Seen {
     #[must_use]
     pub fn is_outside(&self) -> bool {
         *self == Seen::Outside
+    }
+
+    /// Returns the source of such evidence in a few words.
+    #[must_use]
+    pub fn words(&self) -> &'static str {
+        match self {
+            Seen::Asked => "the request alone",
+            Seen::Inside => "the program's own word",
+            Seen::Outside => "the kernel or the disk",
+        }
     }
 }
 

@@ -567,7 +567,34 @@ pub const PRODUCER: Workload = Workload {
     row_bytes: None,
 };
 
-/// Every workload, in the order of lists.
+/// The scripts that come with pgbench. Only a PostgreSQL server runs them.
+pub const PGBENCH: Workload = Workload {
+    name: "pgbench",
+    help: "Run a script that comes with pgbench in several sessions, each a fixed number of times; verify the balances",
+    data: "PGBENCH_ACCOUNTS",
+    measures: "transactions",
+    phases: &[Phase::Load, Phase::RandomIo, Phase::Verify],
+    verified: "accounts, tellers and branches have the sum of the history; the history has a row for each transaction",
+    parameters: &[
+        Parameter {
+            default: Some("1M"),
+            help: "Accounts: a multiple of 100K, which is pgbench's scale of 1",
+            ..ROWS
+        },
+        Parameter { default: Some("8"), ..SESSIONS },
+        work(
+            "script",
+            Domain::Word(&["tpcb-like", "simple-update", "select-only"]),
+            "tpcb-like",
+            "tpcb-like: five statements a transaction; simple-update: without tellers and branches; select-only: one read",
+        ),
+        work("transactions", Domain::count_from(1), "1000", "Transactions of each session"),
+        SEED,
+    ],
+    row_bytes: None,
+};
+
+/// Every workload of the embedded engine, in the order of lists.
 pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &CTAS, &SLOB, &SCAN, &PRODUCER];
 
 impl Workload {

@@ -1,10 +1,10 @@
 //! Wait events: the top ones, by class, and in full.
 
-use plumb_record::{Record, WaitEvent};
+use plumb_record::{Record, Sampling, WaitEvent};
 use plumb_report::format::{Average, Count, Figure, Percent, Seconds};
 use plumb_report::table::{Cell, Row, RowKind, Table};
 use plumb_report::{Section, cells};
-use plumb_units::total_of;
+use plumb_units::{Nanos, total_of};
 use std::collections::BTreeMap;
 
 /// Number of events on the first page.
@@ -42,6 +42,9 @@ pub(crate) fn top_events(record: &Record) -> Vec<TopEvent<'_>> {
 
 /// Shows the events with most of the DB time.
 pub(super) fn top(record: &Record) -> Section {
+    if let Some(sampling) = &record.sampling {
+        return top_sampled(record, sampling);
+    }
     let mut table = Table::default()
         .text(["Event"])
         .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "% DB\ntime"])
@@ -60,6 +63,42 @@ pub(super) fn top(record: &Record) -> Section {
     }
     Section::front("top-events", format!("Top {TOP_EVENTS} Foreground Events by Total Wait Time"))
         .table(table)
+}
+
+/// Shows the same events where their times are estimates: each has its standard error.
+fn top_sampled(record: &Record, sampling: &Sampling) -> Section {
+    let mut table = Table::default()
+        .text(["Event"])
+        .numbers(["Samples", "Total Wait\nTime (s)", "Std Err\n(s)", "% DB\ntime"])
+        .text(["Wait Class"]);
+    for event in top_events(record) {
+        let share = Percent::of(event.time_ns, record.header.db_time());
+        table.row(cells![
+            event.event,
+            event.waits.map(Count),
+            Seconds(event.time_ns),
+            event.waits.and_then(|_| error_of(sampling, event.event)),
+            Cell::of(share).with_share(share.share()),
+            event.wait_class
+        ]);
+    }
+    Section::front("top-events", format!("Top {TOP_EVENTS} Foreground Events by Total Wait Time"))
+        .note(sampled(sampling))
+        .table(table)
+}
+
+/// Returns the standard error of an event's time.
+fn error_of(sampling: &Sampling, event: &str) -> Option<Seconds> {
+    sampling.errors.iter().find(|error| error.event == event).map(|error| Seconds(error.error_ns))
+}
+
+fn sampled(sampling: &Sampling) -> String {
+    format!(
+        "time off CPU is measured; {} samples, one in {} on average, divide it among events; an event below two errors was \
+         seen, and its time is no figure",
+        Count(sampling.samples).figure(),
+        Nanos(sampling.interval_ns)
+    )
 }
 
 /// Shows foreground time by wait class, CPU included.
@@ -136,9 +175,16 @@ fn class_rows(record: &Record) -> Vec<Row> {
 /// Shows every event of the foreground sessions.
 pub(super) fn foreground(record: &Record) -> Section {
     let base = ("% DB\ntime", record.header.db_time());
-    Section::detail("foreground-events", "Foreground Wait Events")
-        .note("ordered by wait time desc, waits desc (idle events last)")
-        .table(event_table(&record.foreground_events, base))
+    let section = Section::detail("foreground-events", "Foreground Wait Events")
+        .note("ordered by wait time desc, waits desc (idle events last)");
+    match &record.sampling {
+        Some(sampling) => section.note(sampled(sampling)).table(sampled_table(
+            &record.foreground_events,
+            record.header.db_time(),
+            sampling,
+        )),
+        None => section.table(event_table(&record.foreground_events, base)),
+    }
 }
 
 /// Shows every event of the background processes.
@@ -166,6 +212,28 @@ fn event_table(events: &[WaitEvent], (share_title, base_ns): (&str, u64)) -> Tab
             Seconds(event.time_ns),
             Average { total_ns: event.time_ns, count: event.waits },
             event.max_ns.filter(|max_ns| *max_ns > 0).map(|total_ns| Average { total_ns, count: 1 }),
+            Cell::of(share).with_share(share.and_then(Percent::share)),
+            &event.wait_class
+        ];
+        table.push(kind, cells);
+    }
+    table
+}
+
+/// Lists sampled events, which have no number of waits and no longest one.
+fn sampled_table(events: &[WaitEvent], db_time_ns: u64, sampling: &Sampling) -> Table {
+    let mut table = Table::default()
+        .text(["Event"])
+        .numbers(["Samples", "Total Wait\nTime (s)", "Std Err\n(s)", "% DB\ntime"])
+        .text(["Wait Class"]);
+    for event in ordered(events) {
+        let share = (!event.is_idle()).then(|| Percent::of(event.time_ns, db_time_ns));
+        let kind = if event.is_idle() { RowKind::Quiet } else { RowKind::Plain };
+        let cells = cells![
+            &event.event,
+            Count(event.waits),
+            Seconds(event.time_ns),
+            error_of(sampling, &event.event),
             Cell::of(share).with_share(share.and_then(Percent::share)),
             &event.wait_class
         ];

@@ -24,6 +24,7 @@ pub(crate) fn large_sort() -> Record {
         imported: None,
         scan: None,
         snoop: None,
+        server: None,
         schema_version: SCHEMA_VERSION,
         header: header(db_time_ns, db_cpu_ns),
         period: None,

@@ -6,7 +6,7 @@ use crate::{browser, section_text};
 use plumb_events::LatencyHistogram;
 use plumb_record::{
     Beside, Circumstance, DeviceLimits, DeviceSample, DeviceTally, Fact, Held, Phase, Receipt, Record,
-    RecordError, Response, RunState, Sample, SettingRow,
+    RecordError, Response, RunState, Sample, Sampling, SamplingError, SettingRow,
 };
 use plumb_report::{html, summary, text};
 use plumb_units::Nanos;
@@ -73,6 +73,31 @@ fn quantiles_stand_beside_the_counts_behind_them() {
         shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
     let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// Times by samples have an error, and neither waits nor an average.
+#[test]
+fn sampled_events_have_an_error_beside_their_time() {
+    let mut record = large_sort();
+    let errors = record.foreground_events.iter().enumerate();
+    let errors = errors.map(|(place, event)| SamplingError {
+        event: event.event.clone(),
+        error_ns: 100_000_000 * (place as u64 + 1),
+    });
+    let errors = errors.collect();
+    record.sampling =
+        Some(Sampling { interval_ns: 10_000_000, samples: 4_120, late: 3, cost_ns: 90_000_000, errors });
+    let shown = sections(&record);
+    let shown = shown.iter().filter(|section| ["top-events", "foreground-events"].contains(&section.id));
+    let lines: Vec<String> =
+        shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
+    let heads = lines.iter().filter(|line| line.contains("Std Err"));
+    assert_eq!(heads.count(), 2, "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("4,120 samples, one in 10.0 ms")), "{lines:#?}");
+    let event = &record.foreground_events[0].event;
+    let rows = lines.iter().filter(|line| line.starts_with(event.as_str()) && line.contains(" 0.10 "));
+    assert_eq!(rows.count(), 2, "{lines:#?}");
+    assert!(lines.iter().all(|line| !line.contains("Avg") && !line.contains("Waits")), "{lines:#?}");
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub mod share;
 pub mod snoop;
 pub mod sort;
 pub mod study;
+pub mod study_check;
 pub mod study_run;
 mod suite;
 pub mod trace;

@@ -4,19 +4,24 @@ use super::ad_hoc::with_options;
 use super::{ad_hoc, places};
 use crate::arguments::Study;
 use crate::failure::Failure;
+use plumb_postgres::{Postgres, workload};
 use plumb_run::embedded::Engine;
 use plumb_study::StudyError;
 use plumb_study::definition::{self, Given, Inline, Varied, catalog};
+use plumb_study::vocabulary::TargetKind;
 use plumb_units::path_text;
-use plumb_workload::{WORKLOADS, Workload};
+use plumb_workload::WORKLOADS;
 use std::path::Path;
 
 const EXAMPLE: &str = "filesystemio_options=none,setall";
 
 pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
     let name = arguments.study.as_deref().unwrap_or_default();
-    require_workload(name)?;
-    let set = arguments.set.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
+    let kind = kind(arguments)?;
+    require_workload(name, kind)?;
+    let server = arguments.server.iter().map(|server| stated("--server", "server", server.clone()));
+    let set = arguments.set.iter().map(|text| setting(text));
+    let set = set.chain(server.map(Ok)).collect::<Result<Vec<_>, _>>()?;
     let rows = arguments.rows.map(|rows| ("rows", "rows", rows.to_string()));
     let parameters = arguments.parameters.given.iter().cloned().chain(rows);
     let factors = arguments.factor.iter().map(|text| varied(text)).collect::<Result<Vec<_>, _>>()?;
@@ -30,7 +35,7 @@ pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
         measure: arguments.around.measure.clone().map(|name| stated("--measure", "", name)),
         expects_same: arguments.around.same,
     };
-    let study = definition::inline(&asked, &Engine);
+    let study = definition::inline(&asked, kind);
     let study = study.map_err(|error| with_options(Failure::from(StudyError::from(error))))?;
     require_effect(&asked, &study)?;
     Ok(study)
@@ -40,11 +45,22 @@ fn stated(origin: &str, name: &str, value: String) -> Given {
     Given { origin: origin.to_string(), name: name.to_string(), value }
 }
 
+/// Returns the kind of target that the arguments name; the embedded engine without a name.
+fn kind(arguments: &Study) -> Result<&'static dyn TargetKind, Failure> {
+    let Some(named) = &arguments.target else { return Ok(&Engine) };
+    let ours: [&'static dyn TargetKind; 2] = [&Engine, &Postgres];
+    ours.into_iter().find(|kind| kind.name() == named).ok_or_else(|| {
+        let names = ours.map(TargetKind::name).join(" or ");
+        Failure::usage(format!("--target {named}: a workload with --factor runs on {names}"))
+    })
+}
+
 /// Fails on the name of a study or a file, with the way to use that.
-fn require_workload(name: &str) -> Result<(), Failure> {
-    let known = WORKLOADS.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+fn require_workload(name: &str, kind: &dyn TargetKind) -> Result<(), Failure> {
+    let workloads = if kind.name() == Postgres.name() { workload::WORKLOADS } else { WORKLOADS };
+    let known = workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
     let is = match name {
-        _ if Workload::find(name).is_some() => return Ok(()),
+        _ if workloads.iter().any(|workload| workload.name == name) => return Ok(()),
         _ if Path::new(name).is_file() || name.ends_with(".toml") => {
             format!("{name} is a study file, which has its own factors; write another [[factor]] into it")
         }

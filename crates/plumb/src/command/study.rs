@@ -16,7 +16,7 @@ use plumb_report::{Document, markdown};
 use plumb_study::StudyError;
 use plumb_study::analysis::result::Analysis;
 use plumb_study::bundle::{Bundle, Environment, REPORTS, Reservation, Stop, write_new};
-use plumb_study::definition::{self, catalog};
+use plumb_study::definition::{self, LeftOut, catalog};
 use plumb_study::pilot::{self, Sought};
 use plumb_study::plan::{Plan, PlanOptions, Until};
 use plumb_study::targets::{Opening, Target};
@@ -226,8 +226,19 @@ fn in_places(file: &str, text: &str, arguments: &Study) -> Result<definition::St
     Ok(draft.check(KINDS).map_err(StudyError::from)?)
 }
 
-/// Returns the plan of the arguments; an earlier plan fills the rest.
+/// Returns the plan of the arguments; an earlier plan fills the rest. Levels that this machine
+/// lacks are reported and left out.
 fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
+    let (plan, left_out) = possible_plan(arguments, earlier)?;
+    left_out.iter().for_each(|level| output::remark(&format!("{level}\n")));
+    Ok(plan)
+}
+
+/// Returns the plan with the levels that are left out of it.
+pub(super) fn possible_plan(
+    arguments: &Study,
+    earlier: Option<&Plan>,
+) -> Result<(Plan, Vec<LeftOut>), Failure> {
     let study = match &arguments.command {
         Some(_) if arguments.conduct.path.len() > 1 => {
             let why = "--path is given twice, and a command has one; make a place a --factor of the command instead";
@@ -237,6 +248,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
         None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
         None => find(arguments.study.as_deref().unwrap_or_default(), arguments)?,
     };
+    let (study, left_out) = study.possible().map_err(StudyError::from)?;
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.and_then(|plan| other_rows(&plan.study, &study))),
         blocks: arguments.conduct.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),
@@ -249,7 +261,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     // Nine digits at most, so that a user can type it.
     let from_clock = || clock::wall().as_nanos() as u64 % 1_000_000_000;
     let seed = arguments.conduct.seed.or(earlier.map(|plan| plan.schedule.seed)).unwrap_or_else(from_clock);
-    Ok(Plan::new(study, options, until, seed)?)
+    Ok((Plan::new(study, options, until, seed)?, left_out))
 }
 
 /// Returns the rows of a study if they differ from its file's; none if it has no such parameter.

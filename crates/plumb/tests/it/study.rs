@@ -400,3 +400,47 @@ fn without_delay(seed: &str) -> String {
     println!("seed {seed}: {line}");
     line
 }
+
+#[test]
+fn a_check_says_what_receipts_could_show_and_makes_nothing() {
+    let directory = place();
+    let here = directory.path();
+    let shown = fine(here, ["study", "redo-sync-method", "--check"]);
+    let head = "4 arms, 11 blocks with the warm-up: 55 runs on engine\n";
+    assert!(shown.starts_with("redo-sync-method: ") && shown.contains(head), "{shown}");
+    let rows = ["FACTOR ", "LEVEL ", "POSSIBLE\n", " yes\n", "SETTING ", "RECEIPT ", "log_sync_method "];
+    assert!(rows.iter().all(|row| shown.contains(row)), "{shown}");
+    assert!(shown.contains("outside  the kernel or the disk\n"), "{shown}");
+    assert!(names(here).is_empty());
+    // A server of version 15, whose programs only say so.
+    let server = here.join("server");
+    fs::create_dir(&server).expect("a directory");
+    for name in ["postgres", "initdb"] {
+        let path = server.join(name);
+        fs::write(&path, "#!/bin/sh\necho 'postgres (PostgreSQL) 15.4'\n").expect("a program");
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    }
+    let on = |name| ["study", name, "--target", "postgres", "--server", "server", "--check"];
+    let shown = fine(here, on("pg-wal-sync-method"));
+    assert!(
+        shown.contains("2 claims of 3 arms, 9 blocks with the warm-up: 36 runs on PostgreSQL 15.4 of "),
+        "{shown}"
+    );
+    let line = shown.lines().find(|line| line.starts_with("wal_sync_method ")).expect("a row");
+    assert!(
+        line.contains(" outside ") && line.contains("/proc/PID/fdinfo: O_DIRECT, O_DSYNC and O_SYNC"),
+        "{line}"
+    );
+    let factor = ["--factor", "synchronous_commit=on,off", "--check"];
+    let workload = ["study", "pgbench", "--target", "postgres", "--server", "server"];
+    let shown = fine(here, workload.iter().chain(&factor));
+    assert!(
+        shown.starts_with("pgbench-synchronous_commit: pgbench by synchronous_commit\n1 claim of 2 arms"),
+        "{shown}"
+    );
+    let (code, line) = refused(here, on("pg-io-method"));
+    assert!(
+        line.starts_with("study pg-io-method: no level of method is possible here: io_method is known from")
+    );
+    assert_eq!((code, names(here)), (2, vec!["server".to_string()]));
+}

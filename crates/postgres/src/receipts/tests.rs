@@ -210,6 +210,18 @@ fn only_what_is_outside_gives_a_reading_where_nothing_tells_two_values_apart() {
 }
 
 #[test]
+fn one_request_ahead_is_not_told_from_none_by_the_device() {
+    let seen = |value: &str| {
+        let evidence = with(build(), "effective_io_concurrency", value, "");
+        let (found, readings) = receipts(&evidence);
+        (found[0].held, found[0].seen, readings.len())
+    };
+    assert_eq!(seen("0"), (Held::Held, Seen::Outside, 1));
+    assert_eq!(seen("1"), (Held::Held, Seen::Inside, 0));
+    assert_eq!(seen("16"), (Held::Held, Seen::Outside, 1));
+}
+
+#[test]
 fn checksums_are_read_from_a_page() {
     let mut evidence = build();
     evidence.asked = vec![asked("data_checksums", "on")];

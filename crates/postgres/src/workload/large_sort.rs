@@ -1,29 +1,25 @@
 //! The large sort: the sales table, an index on it, and the verification of the index.
 //!
-//! Rows, seed and key are those of the embedded engine's large sort. The table is loaded once,
-//! vacuumed and analysed, so that no run sets hint bits or decides on a plan by chance. A run
-//! changes nothing but the index, so all arms use the same files.
+//! Rows, seed and key are those of the embedded engine's large sort. The table is loaded once. A
+//! run changes nothing but the index, so all arms use the same files.
 //!
 //! The phases come from lines of `trace_sort`, which the server writes when a sort begins its last
 //! step. The lines cost nothing that can be measured: there are some dozens for a build.
 
-use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted};
+use super::sales::{self, TABLE};
+use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, check_index, counted};
 use crate::PostgresError;
-use crate::copy::{table_columns, write_rows};
 use crate::evidence::{InForce, WorkDone};
 use crate::session::ServerSession;
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::Check;
-use plumb_types::RowSource;
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::specification::LARGE_SORT;
-use plumb_workload::{SalesSpec, SalesTable, Work, Workload};
+use plumb_workload::{Work, Workload};
 
-const TABLE: &str = "sales";
 const INDEX: &str = "sales_store_prod";
 const BUILD: &str = "create index sales_store_prod on sales (store_id, prod_id)";
-/// Bytes of a row in the table, and of all of its entries in index and temporary files.
-const ROW_BYTES: u64 = 100;
+/// Bytes of all entries of a row in index and temporary files.
 const ENTRY_BYTES: u64 = 60;
 /// The line with which the last step of a sort begins.
 const LAST_STEP: &str = "performsort";
@@ -41,7 +37,7 @@ impl ServerWork for LargeSort {
     }
 
     fn room(&self, work: &Work) -> Bytes {
-        Bytes(work.rows().saturating_mul(ROW_BYTES + ENTRY_BYTES).saturating_add(Bytes::G))
+        Bytes(work.rows().saturating_mul(sales::ROW_BYTES + ENTRY_BYTES).saturating_add(Bytes::G))
     }
 
     fn table(&self) -> &'static str {
@@ -58,15 +54,7 @@ impl ServerWork for LargeSort {
         work: &Work,
         cancel: &Cancel,
     ) -> Result<(), PostgresError> {
-        let table = SalesTable::new(SalesSpec { rows: work.rows(), seed: work.seed() });
-        let columns = table_columns(table.schema());
-        // In the transaction that creates the table its rows need no log.
-        session.run("the table is created", &format!("begin; create table {TABLE} ({columns})"))?;
-        session.copy(&format!("copy {TABLE} from stdin (format binary, freeze)"), |writer, failed| {
-            write_rows(&table, writer, cancel, failed)
-        })?;
-        session.run("the table is loaded", "commit")?;
-        session.run("the table is vacuumed", &format!("vacuum (freeze, analyze) {TABLE}"))
+        sales::load(session, work, cancel)
     }
 
     fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
@@ -108,6 +96,7 @@ impl Begun for Building<'_> {
                 (Phase::MergeAndIndex, between, self.end),
             ],
             sort_lines: lines.into_iter().map(|(_, line)| line).collect(),
+            ..WorkOutcome::default()
         })
     }
 
@@ -135,22 +124,12 @@ impl Begun for Building<'_> {
 }
 
 impl Building<'_> {
-    /// Compares the index with the table by amcheck. Where that is not installed, entries are
-    /// counted through the index.
+    /// Compares the index with the table. Without amcheck, entries are counted through the index.
     fn verify_index(&mut self) -> Result<Check, PostgresError> {
         let begin = clock::now();
-        let available = "select exists (select from pg_available_extensions where name = 'amcheck')";
         let name = "index SALES(STORE_ID, PROD_ID)".to_string();
-        if self.session.value("amcheck is looked for", available)? {
-            let check = format!(
-                "create extension if not exists amcheck; select bt_index_parent_check('{INDEX}', true, true)"
-            );
-            let (passed, detail) = match self.session.run("the index is checked", &check) {
-                Ok(()) => (true, "amcheck: order, parents, and an entry for each row".to_string()),
-                Err(PostgresError::Statement { said, .. }) => (false, said),
-                Err(other) => return Err(other),
-            };
-            return Ok(Check { name, passed, detail, elapsed_ns: clock::now().saturating_sub(begin).0 });
+        if let Some(check) = check_index(&mut self.session, INDEX)? {
+            return Ok(Check { name, ..check });
         }
         let count = "set enable_seqscan = off; set enable_bitmapscan = off";
         self.session.run("the index is checked", count)?;

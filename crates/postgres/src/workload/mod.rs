@@ -7,17 +7,22 @@
 //! A row of the table is a workload; nothing outside this folder names one.
 
 mod large_sort;
+mod pgbench;
 mod redo;
+mod sales;
+mod scan;
+mod slob;
 
 use crate::PostgresError;
 use crate::cluster::RunningServer;
 use crate::evidence::{InForce, WorkDone};
 use crate::session::ServerSession;
-use plumb_events::{Cancel, Phase};
-use plumb_record::Check;
+use plumb_events::{Cancel, Phase, clock};
+use plumb_record::{Check, Response};
 use plumb_units::{Bytes, Nanos};
-use plumb_workload::specification::{LARGE_SORT, REDO};
-use plumb_workload::{Work, Workload};
+use plumb_workload::specification::{LARGE_SORT, PGBENCH, REDO, SCAN, SLOB};
+use plumb_workload::{Decides, Parameter, Work, Workload};
+use std::thread;
 
 /// Settings as options of the server.
 pub type BaseSettings = &'static [(&'static str, &'static str)];
@@ -56,6 +61,11 @@ pub struct WorkOutcome {
     pub phases: Vec<(Phase, Nanos, Nanos)>,
     /// Lines that the server wrote about its sorts.
     pub sort_lines: Vec<String>,
+    /// Counts with the names that the engine's runs have for them.
+    pub statistics: Vec<(&'static str, u64)>,
+    pub responses: Vec<Response>,
+    /// CPU time of programs that worked as clients.
+    pub client_cpu: Nanos,
 }
 
 /// Work that has been set up and can be timed.
@@ -123,9 +133,16 @@ pub trait ServerWork: Sync {
     fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError>;
 }
 
-const EXECUTIONS: &[&dyn ServerWork] = &[&large_sort::LargeSort, &redo::Redo];
+const EXECUTIONS: &[&dyn ServerWork] =
+    &[&large_sort::LargeSort, &redo::Redo, &slob::Slob, &scan::Scan, &pgbench::Pgbench];
 
-pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &REDO];
+pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &REDO, &SLOB, &SCAN, &PGBENCH];
+
+/// Returns the workload parameter of that name, if a study may vary it.
+pub(crate) fn parameter(name: &str) -> Option<&'static Parameter> {
+    let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
+    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.is_named(name))
+}
 
 /// Returns the execution of a workload of [`WORKLOADS`].
 ///
@@ -146,4 +163,60 @@ pub fn counted(name: &str, found: u64, expected: u64, elapsed: Nanos) -> Check {
         detail: format!("{found} found, {expected} expected"),
         elapsed_ns: elapsed.0,
     }
+}
+
+/// Runs a function for each client in a thread of its own, with the client's number.
+fn in_threads<C: Send>(
+    clients: &mut [C],
+    work: impl Fn(&mut C, u64) -> Result<(), PostgresError> + Sync,
+) -> Result<(), PostgresError> {
+    let work = &work;
+    thread::scope(|scope| {
+        let numbered = (0..).zip(clients);
+        let threads: Vec<_> =
+            numbered.map(|(number, client)| scope.spawn(move || work(client, number))).collect();
+        let lost = || PostgresError::Unfit("a session's thread ended by a panic".to_string());
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| lost())?)
+    })
+}
+
+/// Returns the bytes of a table or an index.
+fn relation_size(session: &mut ServerSession<'_>, relation: &str) -> Result<Bytes, PostgresError> {
+    let size: i64 =
+        session.value("a table is measured", &format!("select pg_relation_size('{relation}')"))?;
+    Ok(Bytes(u64::try_from(size).unwrap_or(0)))
+}
+
+/// Returns the blocks of all tables and indexes that sessions found in the buffers, and those that
+/// they read.
+fn buffer_gets(session: &mut ServerSession<'_>) -> Result<[u64; 2], PostgresError> {
+    const DURING: &str = "the buffer gets are read";
+    let sum = |what: &str| {
+        format!(
+            "select coalesce(sum(coalesce(heap_blks_{what}, 0) + coalesce(idx_blks_{what}, 0)), 0)::bigint from \
+             pg_statio_user_tables"
+        )
+    };
+    let hits: i64 = session.value(DURING, &sum("hit"))?;
+    let reads: i64 = session.value(DURING, &sum("read"))?;
+    Ok([hits, reads].map(|count| u64::try_from(count).unwrap_or(0)))
+}
+
+/// Compares an index with its table by amcheck; `None` where that is not installed.
+fn check_index(session: &mut ServerSession<'_>, index: &str) -> Result<Option<Check>, PostgresError> {
+    let begin = clock::now();
+    let available = "select exists (select from pg_available_extensions where name = 'amcheck')";
+    if !session.value("amcheck is looked for", available)? {
+        return Ok(None);
+    }
+    let check = format!(
+        "create extension if not exists amcheck; select bt_index_parent_check('{index}', true, true)"
+    );
+    let (passed, detail) = match session.run("the index is checked", &check) {
+        Ok(()) => (true, "amcheck: order, parents, and an entry for each row".to_string()),
+        Err(PostgresError::Statement { said, .. }) => (false, said),
+        Err(other) => return Err(other),
+    };
+    let name = format!("index {}", index.to_uppercase());
+    Ok(Some(Check { name, passed, detail, elapsed_ns: clock::now().saturating_sub(begin).0 }))
 }

@@ -5,20 +5,20 @@
 //! commit costs one round trip. The log keeps the server's default level, because commits without
 //! a log that a standby can use are another question.
 
-use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted};
+use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted, in_threads};
 use crate::PostgresError;
 use crate::copy::{days, table_columns};
 use crate::evidence::{InForce, WorkDone};
 use crate::session::ServerSession;
-use plumb_events::{Cancel, Phase, clock};
+use plumb_events::{Cancel, Phase, clock, locked};
 use plumb_record::Check;
 use plumb_types::{DateTime, RowBatch, RowSource, columns, decode_number};
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{PagesSpec, PagesTable, Work, Workload};
 use postgres::Statement;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
 
 const TABLE: &str = "page_views";
 const INSERT: &str = "insert into page_views select date '2000-01-01' + day, page, status, bytes from \
@@ -67,6 +67,7 @@ impl ServerWork for Redo {
             sessions: (0..count).map(session).collect::<Result<_, PostgresError>>()?,
             work: place.work.clone(),
             commits: AtomicU64::new(0),
+            worked: AtomicU64::new(0),
             span: (Nanos(0), Nanos(0)),
         }))
     }
@@ -81,6 +82,7 @@ struct Importing<'s> {
     sessions: Vec<(ServerSession<'s>, Statement)>,
     work: Work,
     commits: AtomicU64,
+    worked: AtomicU64,
     span: (Nanos, Nanos),
 }
 
@@ -126,34 +128,54 @@ impl Array {
     }
 }
 
-impl Begun for Importing<'_> {
-    fn work(&mut self) -> Result<(), PostgresError> {
-        let (rows, length) = (table(&self.work), self.work.value("buffer").unwrap_or(1));
-        let (rows, commits) = (&rows, &self.commits);
-        self.span.0 = clock::now();
-        let import = |(session, insert): &mut (ServerSession<'_>, Statement)| -> Result<(), PostgresError> {
-            let (mut batch, mut array) = (RowBatch::new(), Array::default());
-            while rows.next_batch(&mut batch).map_err(PostgresError::Rows)? {
-                for row in batch.iter() {
-                    array.push(row)?;
-                    if array.length >= length {
-                        array.insert(session, insert)?;
-                        commits.fetch_add(1, Relaxed);
-                    }
+/// Rows for all sessions, which take an array at a time. A batch of the source has thousands of
+/// rows, so a session that took a whole one would leave nothing to others.
+struct Arrays<'r> {
+    rows: &'r PagesTable,
+    length: u64,
+    /// A batch with the number of its rows that were taken.
+    left: Mutex<(RowBatch, usize)>,
+}
+
+impl Arrays<'_> {
+    /// Returns the next array, which is empty at the end.
+    fn take(&self) -> Result<Array, PostgresError> {
+        let (mut left, mut array) = (locked(&self.left), Array::default());
+        let (batch, taken) = &mut *left;
+        while array.length < self.length {
+            if *taken == batch.len() {
+                *taken = 0;
+                if !self.rows.next_batch(batch).map_err(PostgresError::Rows)? {
+                    break;
                 }
             }
-            if array.length > 0 {
+            array.push(batch.row(*taken))?;
+            *taken += 1;
+        }
+        Ok(array)
+    }
+}
+
+impl Begun for Importing<'_> {
+    fn work(&mut self) -> Result<(), PostgresError> {
+        let rows = table(&self.work);
+        let length = self.work.value("buffer").unwrap_or(1);
+        let arrays = Arrays { rows: &rows, length, left: Mutex::new((RowBatch::new(), 0)) };
+        let (commits, worked) = (&self.commits, &self.worked);
+        self.span.0 = clock::now();
+        let ended = in_threads(&mut self.sessions, |(session, insert), _| {
+            let mut own = 0;
+            loop {
+                let mut array = arrays.take()?;
+                if array.length == 0 {
+                    break;
+                }
                 array.insert(session, insert)?;
-                commits.fetch_add(1, Relaxed);
+                own += 1;
             }
+            commits.fetch_add(own, Relaxed);
+            worked.fetch_add(u64::from(own > 0), Relaxed);
             Ok(())
-        };
-        let ended: Result<(), PostgresError> = thread::scope(|scope| {
-            let import = &import;
-            let sessions = self.sessions.iter_mut();
-            let threads: Vec<_> = sessions.map(|session| scope.spawn(move || import(session))).collect();
-            let lost = || PostgresError::Unfit("a session's thread ended by a panic".to_string());
-            threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| lost())?)
         });
         self.span.1 = clock::now();
         ended
@@ -166,12 +188,12 @@ impl Begun for Importing<'_> {
         Ok(WorkOutcome {
             done: WorkDone {
                 commits: self.commits.load(Relaxed),
-                sessions: self.sessions.len() as u64,
+                sessions: self.worked.load(Relaxed),
                 ..WorkDone::default()
             },
             rows: self.work.rows(),
             phases: vec![(Phase::Import, self.span.0, self.span.1)],
-            sort_lines: Vec::new(),
+            ..WorkOutcome::default()
         })
     }
 
@@ -204,5 +226,29 @@ impl Begun for Importing<'_> {
 
     fn settings(&mut self) -> Result<Vec<InForce>, PostgresError> {
         self.sessions.first_mut().map_or_else(|| Ok(Vec::new()), |(session, _)| session.settings())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_array_is_as_long_as_asked_so_that_all_sessions_get_some() {
+        let mut work = Work::of(&REDO);
+        work.set("rows", "2000").expect("a count");
+        let rows = table(&work);
+        let arrays = Arrays { rows: &rows, length: 1024, left: Mutex::new((RowBatch::new(), 0)) };
+        let (mut count, mut found) = (0, 0);
+        loop {
+            let array = arrays.take().expect("rows");
+            if array.length == 0 {
+                break;
+            }
+            assert!(array.length < 2048, "{} bytes in an array of 1 KB", array.length);
+            (count, found) = (count + 1, found + array.days.len());
+        }
+        assert_eq!(found, 2000);
+        assert!(count > 50, "{count} arrays");
     }
 }

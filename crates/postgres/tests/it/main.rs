@@ -1,6 +1,7 @@
 //! A real server, from its start to its end. Without an installed server these tests are skipped
 //! with a line, unless `PLUMB_REQUIRE_POSTGRES` is set.
 
+mod noops;
 mod runs;
 mod server;
 mod studies;

@@ -128,9 +128,92 @@ fn commits_are_counted_with_their_syncs_and_the_flags_of_the_log() {
         assert!(record.checks.iter().all(|check| check.passed), "{:?}", record.checks);
         assert_eq!(receipt(&record, "wal_sync_method"), (Held::Held, Seen::Outside));
         assert_eq!(reading(&record, "wal_sync_method"), value);
+        // Both sessions commit, although one batch of the generator has all rows.
+        let worked = record.sessions.iter().filter(|session| session.role == "client backend");
+        assert_eq!(worked.count(), 2, "{:?}", record.sessions);
         let total =
             |name: &str| record.statistics.iter().find(|row| row.name == name).map_or(0, |row| row.total);
         assert!(total("user commits") > 100 && total("redo size") > 100_000, "{:?}", record.statistics);
         assert_eq!(method == "fdatasync", total("redo synch writes") > 0, "{:?}", record.statistics);
+    }
+}
+
+fn total(record: &Record, name: &str) -> u64 {
+    record.statistics.iter().find(|row| row.name == name).map_or(0, |row| row.total)
+}
+
+#[track_caller]
+fn is_right(record: &Record) {
+    assert!(record.checks.iter().all(|check| check.passed), "{:?}", record.checks);
+    assert!(record.server.as_ref().is_some_and(|server| server.starts_with("PostgreSQL ")));
+}
+
+const SMALL_SLOB: [(&str, &str); 6] = [
+    ("scale", "300"),
+    ("schemas", "2"),
+    ("sessions", "3"),
+    ("work-unit", "16"),
+    ("work-loop", "20"),
+    ("update-pct", "30"),
+];
+
+#[test]
+fn slob_reads_and_updates_single_blocks_and_keeps_the_balances() {
+    let Some(installation) = installed() else { return };
+    let place = place();
+    let loaded = Loaded::make(place.path(), &installation, work("slob", &SMALL_SLOB));
+    let record = loaded.run(&[("shared_buffers", "1MB")]);
+    is_right(&record);
+    // Rows, operations, balances, and the index of each schema.
+    assert_eq!(record.checks.len(), 5, "{:?}", record.checks);
+    assert_eq!(receipt(&record, "shared_buffers"), (Held::Held, Seen::Outside));
+    assert_eq!(total(&record, "execute count"), 60);
+    let [gets, hits, reads] =
+        ["session logical reads", "buffer cache hits", "physical reads"].map(|name| total(&record, name));
+    assert!(reads > 100 && hits > 100 && gets == hits + reads, "{gets} {hits} {reads}");
+    let updates = total(&record, "user commits");
+    assert!((10..50).contains(&updates), "{updates}");
+    let counts: u64 = record.responses.iter().map(|response| response.latency.count()).sum();
+    assert_eq!((counts, record.responses.len()), (60, 2));
+    drop(loaded);
+
+    // Buffers that hold all blocks are filled before the work.
+    let loaded = Loaded::make(place.path(), &installation, work("slob", &SMALL_SLOB));
+    let cached = loaded.run(&[("shared_buffers", "32MB")]);
+    is_right(&cached);
+    // Maps of free space are not among them.
+    assert!(total(&cached, "physical reads") < 10, "{:?}", cached.statistics);
+}
+
+#[test]
+fn scans_count_and_add_the_rows_that_the_generator_makes() {
+    let Some(installation) = installed() else { return };
+    let place = place();
+    let parameters = [
+        ("rows", "20000"),
+        ("streams", "2"),
+        ("columns", "regular_qty,regular_amt"),
+        ("where", "store_id < 100 and prod_id >= 7"),
+    ];
+    let loaded = Loaded::make(place.path(), &installation, work("scan", &parameters));
+    let record = loaded.run(&[("max_parallel_workers_per_gather", "0")]);
+    is_right(&record);
+    assert_eq!(record.checks.len(), 2, "{:?}", record.checks);
+    assert_eq!(total(&record, "table scan rows gotten"), 40_000);
+    assert_eq!(receipt(&record, "max_parallel_workers_per_gather"), (Held::Held, Seen::Outside));
+    assert_eq!(record.phases[0].name, "table scan");
+}
+
+#[test]
+fn pgbench_makes_its_transactions_and_the_balances_agree_with_the_history() {
+    let Some(installation) = installed() else { return };
+    let place = place();
+    for (script, checks) in [("tpcb-like", 5), ("simple-update", 3), ("select-only", 3)] {
+        let parameters = [("rows", "100K"), ("sessions", "2"), ("transactions", "30"), ("script", script)];
+        let loaded = Loaded::make(place.path(), &installation, work("pgbench", &parameters));
+        let record = loaded.run(&[("commit_delay", "10"), ("commit_siblings", "1")]);
+        is_right(&record);
+        assert_eq!(record.checks.len(), checks, "{:?}", record.checks);
+        assert_eq!(total(&record, "user commits"), 60);
     }
 }

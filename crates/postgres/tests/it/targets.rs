@@ -121,3 +121,56 @@ fn a_value_equal_to_the_default_is_one_treatment_and_creation_is_made_for_each_r
         assert_eq!(checksums.map(|reading| reading.value), Some(sum), "{:?}", record.receipts);
     }
 }
+
+/// A study of an import with two levels of a setting.
+fn import(setting: &str) -> Study {
+    let text = format!(
+        "target = \"postgres\"\nname = \"x\"\ntitle = \"x\"\nquestion = \"x\"\nworkload = \"redo\"\nrows = \"300\"\n\
+         blocks = 5\n{}\n[[claim]]\nname = \"c\"\ntext = \"x\"\nfactor = \"f\"\nfrom = \"a\"\nto = \"b\"\nexpect = \
+         \"differs\"\n",
+        levels(setting, "on", "off")
+    );
+    parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn checksums_of_pages_that_the_work_has_added_are_seen() {
+    if installed().is_none() {
+        return;
+    }
+    let (place, cancel) = (place(), Cancel::default());
+    let study = import("data_checksums");
+    let mut target = PostgresTarget::open(&study, opening(place.path(), &cancel)).expect("a server");
+    let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
+    target
+        .prepare(&Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" })
+        .unwrap_or_else(|error| panic!("{error}"));
+    for arm in &arms {
+        target.ready(arm).unwrap_or_else(|error| panic!("{error}"));
+        let record = target.run(arm, &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+        assert!(record.receipts.iter().all(|receipt| receipt.held == Held::Held), "{:?}", record.receipts);
+    }
+}
+
+#[test]
+fn each_run_of_a_writer_begins_with_the_bytes_that_were_loaded() {
+    if installed().is_none() {
+        return;
+    }
+    let (place, cancel) = (place(), Cancel::default());
+    let study = import("synchronous_commit");
+    let mut target = PostgresTarget::open(&study, opening(place.path(), &cancel)).expect("a server");
+    let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
+    target
+        .prepare(&Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" })
+        .unwrap_or_else(|error| panic!("{error}"));
+    let mut run = |arm: &[_]| {
+        assert!(target.ready(arm).unwrap_or_else(|error| panic!("{error}")).own_data);
+        let record = target.run(arm, &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+        record.checks.into_iter().find(|check| check.name == "data before the run").expect("a check")
+    };
+    let (first, second) = (run(&arms[0]), run(&arms[1]));
+    assert!(first.passed && second.passed, "{first:?} {second:?}");
+    assert!(first.detail.starts_with("as they were loaded: "), "{first:?}");
+    assert_eq!(first.detail, second.detail, "the same bytes, although the first run has written");
+}

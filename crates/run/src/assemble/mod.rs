@@ -92,6 +92,7 @@ pub fn record(seen: &Evidence) -> Record {
         command: None,
         imported: None,
         snoop: None,
+        server: None,
     };
     // A run whose result was not verified stays so: its accounts prove nothing about it.
     if !seen.checks.is_empty() {

@@ -15,6 +15,7 @@
 mod judge;
 mod measure_question;
 mod side;
+mod targets;
 
 use crate::StudyError;
 use crate::analysis::result::Why;
@@ -144,6 +145,7 @@ pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, S
     let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
     let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);
     let explanation = explanation(&first.runs, &second.runs, pairing);
+    let remarks = targets::remarks(&first.runs, &second.runs).into_iter().chain(remarks).collect();
     Ok(Comparison {
         schema_version: COMPARE_SCHEMA_VERSION,
         explanation,

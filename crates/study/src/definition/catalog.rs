@@ -42,6 +42,12 @@ pub const FILES: &[(&str, &str)] = &[
     ("pg-checksums.toml", include_str!("../../../../studies/pg-checksums.toml")),
     ("pg-wal-compression.toml", include_str!("../../../../studies/pg-wal-compression.toml")),
     ("pg-direct-io.toml", include_str!("../../../../studies/pg-direct-io.toml")),
+    ("pg-io-method.toml", include_str!("../../../../studies/pg-io-method.toml")),
+    (
+        "pg-effective-io-concurrency.toml",
+        include_str!("../../../../studies/pg-effective-io-concurrency.toml"),
+    ),
+    ("pg-sampler.toml", include_str!("../../../../studies/pg-sampler.toml")),
 ];
 
 /// Studies that answer one question together.

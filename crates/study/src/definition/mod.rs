@@ -15,6 +15,7 @@ mod draft;
 mod factor;
 mod file;
 mod inline;
+mod possible;
 mod published;
 mod text;
 
@@ -23,6 +24,7 @@ pub use draft::{Draft, DraftClaim, DraftValue, StudyFileError};
 pub use factor::{Factor, Level};
 pub use file::{parse, parse_kept};
 pub use inline::{Given, Inline, Varied, inline};
+pub use possible::LeftOut;
 pub use published::{Published, PublishedRow, minutes};
 
 use crate::vocabulary::{Assignment, Measure, Vocabulary};

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use toml::de::{Deserializer, Error};
 
@@ -31,6 +32,24 @@ use toml::de::{Deserializer, Error};
 pub struct Assignment {
     pub name: String,
     pub value: String,
+}
+
+/// Foresight of a study on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Here {
+    /// The target, as far as it is known before a run.
+    pub target: String,
+    /// In the order of the settings; a setting may be there several times.
+    pub evidence: Vec<ReceiptEvidence>,
+}
+
+/// Evidence that the receipt of a setting can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptEvidence {
+    pub setting: String,
+    pub seen: Seen,
+    /// Place where it is read, with the reason if there is none from outside.
+    pub by: String,
 }
 
 /// Facts about a setting that an analysis needs.
@@ -103,6 +122,26 @@ pub trait Words: Any + fmt::Debug + Send + Sync {
 
     /// Lists the settings in words.
     fn settings(&self) -> String;
+
+    /// Returns the reason why this machine cannot run a level with these settings in a study with
+    /// all of `study`; `None` if it can, or if only a run can tell. Starts no target.
+    fn impossible(&self, _level: &[Assignment], _study: &[&Assignment]) -> Option<String> {
+        None
+    }
+
+    /// Describes the target and the evidence that receipts of these settings can have, with files
+    /// below this path. Starts no target.
+    fn here(&self, settings: &[&Assignment], _path: &Path) -> Here {
+        let evidence = settings.iter().filter_map(|set| {
+            let (facts, _) = self.setting(&set.name, &set.value, "").ok()?;
+            Some(ReceiptEvidence {
+                by: facts.receipt.words().to_string(),
+                setting: facts.name,
+                seen: facts.receipt,
+            })
+        });
+        Here { target: self.target().to_string(), evidence: evidence.collect() }
+    }
 
     /// Rejects settings that contradict each other, wherever they are given. The error names the
     /// two settings and the cure.
