@@ -19,11 +19,14 @@
 //! thresholds would drift apart. Why not one score: a reader has to see which figure met which
 //! threshold, and its publication.
 //!
+//! [`plans`] has the rules over plans of execution, which are trees and no figures of a period.
+//!
 //! Limits: a saving is an upper bound in DB time, because a session that stops waiting for one
 //! thing may wait for the next. Savings of several findings overlap and do not add up. A rule
 //! advises a setting only if the workload uses it ([`Uses`]).
 
 mod judge;
+pub mod plans;
 mod reasons;
 mod rule;
 mod rules;

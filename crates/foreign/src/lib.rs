@@ -10,6 +10,7 @@
 //! check    the report's own arithmetic: intervals that must meet
 //! rounding exact values from printed ones
 //! import   the record of a run, with the imported figures and the findings next to it
+//! plan     plans of execution as trees, apart from the readers: `plumb plans` compares them
 //! ```
 //!
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
@@ -29,6 +30,7 @@ pub mod import;
 pub mod json;
 pub mod lines;
 pub mod pg_profile;
+pub mod plan;
 pub mod reader;
 pub mod report;
 mod rounding;

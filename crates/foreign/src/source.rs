@@ -40,6 +40,28 @@ pub enum ForeignError {
         /// The number of its lines.
         lines: usize,
     },
+    /// No part of the file is a plan of execution.
+    #[error(
+        "{} has no plan: no line of {lines} is of EXPLAIN by PostgreSQL, as text or JSON, or of a table of DBMS_XPLAN \
+         with the columns Id and Operation",
+        path.display()
+    )]
+    NoPlan {
+        /// The file with the plan.
+        path: PathBuf,
+        /// The number of its lines.
+        lines: usize,
+    },
+    /// A plan that cannot be used.
+    #[error("{} line {line}: {why}", path.display())]
+    Plan {
+        /// The file with the plan.
+        path: PathBuf,
+        /// Line of the fault in the file, from 1.
+        line: u32,
+        /// Reason, without file and line.
+        why: String,
+    },
     /// The tables of the file have too many cells.
     #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
     TooLarge {

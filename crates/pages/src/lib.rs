@@ -8,6 +8,7 @@ pub mod audit;
 pub mod calibration;
 pub mod compare;
 pub mod info;
+pub mod plans;
 pub mod run;
 pub mod series;
 mod snoop;

@@ -1,11 +1,13 @@
 //! The arguments of every command.
 
 mod export;
+mod plans;
 mod snoop;
 mod sort;
 pub mod unused;
 
 pub use export::{Export, Format, Head};
+pub use plans::PlansOf;
 pub use snoop::{SnoopOf, View};
 pub use sort::Sort;
 
@@ -144,6 +146,9 @@ pub enum Command {
     /// Say what holds a run or a reported system back: findings by the time they could save, each
     /// with its arithmetic and the study that would prove it
     Diagnose(Diagnose),
+    /// Show plans of execution side by side: what differs, and where expected rows were off
+    #[command(after_help = plans::ABOUT)]
+    Plans(PlansOf),
     /// Print a line a run: rates, latencies, and what an operation cost
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
@@ -417,9 +422,13 @@ pub struct Study {
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Run the study on another kind of target: engine, or postgres by a server of this machine;
-    /// the table of that name in the study's file says what differs there
-    #[arg(long, value_name = "KIND", conflicts_with_all = ["command", "resume"])]
+    /// the table of that name in the study's file says what differs there. With an address,
+    /// postgres://USER@HOST/DATABASE, on that running server, in a database of its own
+    #[arg(long, value_name = "KIND|URL", conflicts_with_all = ["command", "resume"])]
     pub target: Option<String>,
+    /// With an address: do not ask before the database is made
+    #[arg(long, requires = "target")]
+    pub yes: bool,
     /// With --target postgres: the directory of `postgres` and `initdb` [default: the highest
     /// version found]
     #[arg(long, value_name = "DIR", requires = "target")]
@@ -586,6 +595,7 @@ impl CompareCommands {
             factor: self.commands,
             set: Vec::new(),
             target: None,
+            yes: false,
             server: None,
             parameters: WorkParameters::default(),
             around: self.around,

@@ -25,11 +25,11 @@ pub fn with_path(message: &str, path: &Path) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Returns the typed command, quoted for a shell.
+/// Returns the typed command, quoted for a shell, without the passwords of addresses.
 #[must_use]
 pub fn typed() -> String {
-    let arguments = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
-    std::iter::once("plumb".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
+    let shown = |word: String| if word.contains("://") { without_secret(&word) } else { word };
+    words().into_iter().map(|word| quoted(&shown(word))).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the words of the typed command.

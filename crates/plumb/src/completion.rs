@@ -134,6 +134,8 @@ fn values(command: &Command, argument: &Arg, partial: &str) -> Vec<String> {
             let files = plumb_audit::catalog::FILES.iter();
             files.map(|(file, _)| plumb_audit::catalog::name_of(file).to_string()).collect()
         }
+        // Settings of a server that is not asked.
+        ("plans", "set") => Vec::new(),
         (_, "set") => assignments(partial, false),
         (_, "factor") => assignments(partial, true),
         ("verify" | "report" | "trace" | "audit" | "share", "bundle")

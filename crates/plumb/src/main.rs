@@ -115,6 +115,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Report(report)) => command::report::run(&report),
         Some(Command::Import(import)) => command::import::run(&import),
         Some(Command::Diagnose(diagnose)) => command::diagnose::run(&diagnose),
+        Some(Command::Plans(plans)) => command::plans::run(&plans),
         Some(Command::Info(info)) => command::info::run(&info),
         Some(Command::Sort(sort)) => command::sort::run(&sort),
         Some(Command::Compare(compare)) => command::compare::run(&compare),

@@ -39,6 +39,23 @@ pub fn remark(text: &str) {
     let _ = write!(io::stderr(), "{}", visible_lines(text));
 }
 
+/// True if there is a terminal at which a user can answer.
+#[must_use]
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a question; true if the answer is yes, none without a terminal.
+pub fn agreed(question: &str) -> Result<Option<bool>, Failure> {
+    if !can_ask() {
+        return Ok(None);
+    }
+    remark(question);
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| Failure::run(format!("no answer: {error}")))?;
+    Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
+}
+
 /// Returns the columns of a page: those of COLUMNS, also for a pipe, or of the terminal. None for a
 /// file or a pipe, whose lines are not cut.
 fn terminal_width() -> Option<usize> {

@@ -1,5 +1,6 @@
 //! The kinds of targets: one row each.
 
+use plumb_postgres::visit::{Visit, VisitedTarget};
 use plumb_postgres::{Postgres, PostgresTarget};
 use plumb_run::embedded::{Embedded, Engine};
 use plumb_study::StudyError;
@@ -15,7 +16,15 @@ pub const KINDS: &Kinds = &[&Engine, &Commands, &Postgres];
 /// Runners, one for each kind, which make a run in a process of its own.
 pub const RUNNERS: &[&dyn Runner] = &[&Engine, &Commands, &Postgres];
 
-pub fn open<'a>(study: &Study, opening: Opening<'a>) -> Result<Box<dyn Target + 'a>, StudyError> {
+/// Opens the target of a study; with a visit it is that server.
+pub fn open<'a>(
+    study: &Study,
+    visit: Option<Visit>,
+    opening: Opening<'a>,
+) -> Result<Box<dyn Target + 'a>, StudyError> {
+    if let Some(visit) = visit {
+        return Ok(Box::new(VisitedTarget::open(study, visit, opening)?));
+    }
     Ok(match study.vocabulary.target() {
         target if target == Commands.name() => Box::new(CommandTarget::open(study, opening)?),
         target if target == Postgres.name() => Box::new(PostgresTarget::open(study, opening)?),

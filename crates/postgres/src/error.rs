@@ -52,6 +52,8 @@ pub enum PostgresError {
     Died { during: String, said: String },
     #[error("{during} failed: {said}{cure}")]
     Statement { during: String, said: String, cure: &'static str },
+    #[error("{server}: {during} failed: {said}{cure}")]
+    Visited { server: String, during: String, said: String, cure: &'static str },
     #[error("column {column}: the value {value} does not fit {expected}")]
     Value { column: usize, value: String, expected: &'static str },
     #[error("the rows cannot be made: {0}")]

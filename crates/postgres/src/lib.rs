@@ -11,6 +11,7 @@
 //! run, assemble              one run in a process of its own, and its record
 //! vocabulary, target         the words of a study, and the servers of one
 //! foresight                  levels and evidence that this machine has, before a run
+//! address, explain, visit    a running server of others: plans of a query, a study on it
 //! ```
 //!
 //! A study's settings become options of `postgres` or statements of the working session. Each run
@@ -22,7 +23,7 @@
 //! Rejected: an asynchronous client. One session works, another samples, and neither does anything
 //! while it waits.
 //!
-//! Limits: Unix sockets of this machine only, without TLS. Versions 14 and later.
+//! Limits: no TLS; own servers on Unix sockets of this machine only. Versions 14 and later.
 
 mod foresight;
 pub mod target;
@@ -30,6 +31,9 @@ pub mod vocabulary;
 
 pub mod assemble;
 pub mod run;
+
+pub mod address;
+pub mod explain;
 
 pub mod session;
 pub mod workload;
@@ -41,6 +45,8 @@ pub mod process;
 pub mod watch;
 
 pub mod copy;
+
+pub mod visit;
 
 pub mod account;
 pub mod cluster;

@@ -12,9 +12,47 @@ use std::sync::{Arc, Mutex};
 /// Lines that the server wrote to a session, with the time of their arrival.
 type Lines = Arc<Mutex<Vec<(Nanos, String)>>>;
 
+/// Takes the lines that a server writes to a session.
+pub type Says = Box<dyn Fn(String) + Send + Sync>;
+
+/// A server that sessions connect to: plumb's own, or another's.
+pub trait Served: Sync {
+    /// # Errors
+    /// If the server has ended or refuses.
+    fn open(&self, name: &str, says: Says) -> Result<Client, PostgresError>;
+
+    /// Returns the error of a step.
+    fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError;
+
+    /// Returns the server if this process started it, with its programs.
+    ///
+    /// # Errors
+    /// If the server is another's.
+    fn own(&self) -> Result<&RunningServer, PostgresError> {
+        Err(PostgresError::Unfit(
+            "pgbench runs on a server that plumb starts; give --target postgres and --server, or take redo or slob"
+                .to_string(),
+        ))
+    }
+}
+
+impl Served for RunningServer {
+    fn open(&self, name: &str, says: Says) -> Result<Client, PostgresError> {
+        self.connect(name, says)
+    }
+
+    fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError {
+        RunningServer::failed(self, during, error)
+    }
+
+    fn own(&self) -> Result<&RunningServer, PostgresError> {
+        Ok(self)
+    }
+}
+
 /// A session; each error names the step that failed.
 pub struct ServerSession<'s> {
-    server: &'s RunningServer,
+    server: &'s dyn Served,
     client: Client,
     lines: Lines,
 }
@@ -24,16 +62,20 @@ impl<'s> ServerSession<'s> {
     ///
     /// # Errors
     /// If the server has ended or refuses.
-    pub fn connect(server: &'s RunningServer, name: &str) -> Result<ServerSession<'s>, PostgresError> {
+    pub fn connect(server: &'s dyn Served, name: &str) -> Result<ServerSession<'s>, PostgresError> {
         let lines = Lines::default();
         let theirs = Arc::clone(&lines);
-        let client = server.connect(name, move |line| locked(&theirs).push((clock::now(), line)))?;
+        let says: Says = Box::new(move |line| locked(&theirs).push((clock::now(), line)));
+        let client = server.open(name, says)?;
         Ok(ServerSession { server, client, lines })
     }
 
-    #[must_use]
-    pub fn server(&self) -> &'s RunningServer {
-        self.server
+    /// Returns the server of the session if this process started it.
+    ///
+    /// # Errors
+    /// If the server is another's.
+    pub fn own_server(&self) -> Result<&'s RunningServer, PostgresError> {
+        self.server.own()
     }
 
     /// Runs statements without results.

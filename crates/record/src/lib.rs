@@ -23,6 +23,7 @@ mod log_io;
 mod mix;
 pub mod operation;
 pub mod outside;
+pub mod plan;
 mod scan;
 mod session_snapshot;
 mod snoop;

@@ -221,7 +221,7 @@ mod tests {
             "study",
             &[
                 "study", "command", "path", "blocks", "find", "budget", "seed", "bundle", "json", "format",
-                "rows", "until", "resume", "server",
+                "rows", "until", "resume", "server", "yes",
             ],
         ),
         (
@@ -305,6 +305,7 @@ mod tests {
         ("clean", &["path", "dry_run", "json"]),
         ("import", &["files", "list", "strict", "json", "bundle"]),
         ("diagnose", &["of", "study", "json"]),
+        ("plans", &["files", "target", "query", "set", "against", "write", "html", "json"]),
         ("info", &["bundles", "json"]),
         ("compare", &["first", "second", "html", "baseline", "save_baseline", "json"]),
         ("list", &["what", "having", "json"]),

@@ -36,7 +36,6 @@ use plumb_study::share::names::Names;
 use plumb_study::share::{self, Shared};
 use plumb_units::Bytes;
 use progress_display::ProgressDisplay;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 /// The command's name in paths.
@@ -112,8 +111,7 @@ fn devices(paths: &[PathBuf]) -> Result<Vec<DeviceDescription>, Failure> {
 /// Asks before it loads a device that others use. Without a terminal no user can answer, so the
 /// result says that it is in doubt.
 fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), Failure> {
-    let asked = io::stdin().is_terminal() && io::stderr().is_terminal();
-    if arguments.yes || arguments.json || !asked {
+    if arguments.yes || arguments.json || !output::can_ask() {
         return Ok(());
     }
     let Some((device, requests)) = devices.iter().find_map(|device| Some((device, busy(device)?))) else {
@@ -123,16 +121,14 @@ fn may_load(arguments: &Calibrate, devices: &[DeviceDescription]) -> Result<(), 
         .max_rate
         .map_or("all that it can take".to_string(), |rate| format!("at most {rate} requests a second"));
     let disk = device.block.as_ref().map_or("the device", |block| &block.disk);
-    output::remark(&format!(
+    let question = format!(
         "{disk} serves {requests:.0} requests a second of others, and a calibration adds {limit}. Go on? [y/N] "
-    ));
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).map_err(|error| Failure::run(format!("no answer: {error}")))?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Failure::run(
+    );
+    match output::agreed(&question)? {
+        Some(false) => Err(Failure::run(
             "nothing was measured; --yes does not ask, --max-rate limits the load".to_string(),
         )),
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `plumb study`: a designed experiment, from its file to its verdicts.
 
 use super::file_systems::{self, Required};
-use super::{ad_hoc, of_workload, places, suite};
+use super::{ad_hoc, of_workload, places, suite, visit};
 use crate::arguments::{self, PrintForm, Study, StudyFormat};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -56,6 +56,7 @@ pub(super) fn one(
     require_place(arguments, &plan.study)?;
     plan.require_room(arguments.conduct.budget)?;
     plan.too_short().iter().for_each(|what| output::remark(&format!("{what}\n")));
+    let visit = visit::ask(arguments, &plan.study)?;
     let path = path(arguments, resumed.as_ref());
     let place = match resumed {
         Some(bundle) => Place::Held(bundle),
@@ -77,7 +78,7 @@ pub(super) fn one(
         cancel: interrupt.cancel(),
         observer: &progress,
     };
-    let mut target = targets::open(&plan.study, opening)?;
+    let mut target = targets::open(&plan.study, visit, opening)?;
     let budget = arguments.conduct.budget;
     let (plan, budget) = match arguments.conduct.find {
         Some(effect) => sized(&mut *target, plan, Sought { effect, budget }, interrupt, &progress)?,
@@ -216,7 +217,8 @@ fn find(name: &str, arguments: &Study) -> Result<definition::Study, Failure> {
 fn in_places(file: &str, text: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
     if let Some(target) = &arguments.target {
-        draft.set("--target", "target", target.as_str());
+        let kind = if visit::is_address(target) { "postgres" } else { target.as_str() };
+        draft.set("--target", "target", kind);
     }
     draft.replace_for(KINDS).map_err(StudyError::from)?;
     if let Some(server) = &arguments.server {

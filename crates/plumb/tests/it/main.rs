@@ -20,6 +20,7 @@
 //! - `commands`: commands as targets: figures, receipts, files put back, nothing left running.
 //! - `compare`: two runs, two arms of a study, and pairs that cannot be compared.
 //! - `import`: reports of other programs, kept as bundles.
+//! - `plans`: plans of execution next to each other.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
@@ -59,6 +60,7 @@ mod pages;
 mod periods;
 mod places;
 mod plan_sort;
+mod plans;
 mod program;
 mod record_sort;
 mod redo;

@@ -22,6 +22,8 @@ const AMOUNTS: [(&str, &str, &[&str]); 6] = [
 
 /// A made-up report in the shape of AWR.
 const AWR: &str = include_str!("../../../foreign/tests/it/fixtures/awr_11204.txt");
+/// A made-up plan in the shape of DBMS_XPLAN.
+const PLAN: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_old.txt");
 const CLAIM: &str =
     "statement = \"x\"\n[source]\ntitle = \"t\"\nauthor = \"a\"\ndate = \"2026\"\nplace = \"p\"\n";
 
@@ -120,6 +122,7 @@ impl Place {
         fs::write(here.join("big.txt"), "foo\n").expect("a file");
         fs::write(here.join("claim.toml"), CLAIM).expect("a file");
         fs::write(here.join("awr.txt"), AWR).expect("a file");
+        fs::write(here.join("plan.txt"), PLAN).expect("a file");
         fs::write(here.join("report.txt"), "host db1.example.com\n").expect("a file");
         fs::write(here.join("slob.conf"), "UPDATE_PCT=25\nRUN_TIME=1\n").expect("a file");
         ["archive", "second", "elsewhere"]
@@ -158,6 +161,7 @@ impl Place {
             ("index", "DIR") => fresh("bundle"),
             ("calibrate" | "clean", "DIR") => ".".to_string(),
             ("import", "FILE...") | ("diagnose", "FILE") => "awr.txt".to_string(),
+            ("plans", "BEFORE" | "AFTER") => "plan.txt".to_string(),
             (_, "CLAIM.toml") => "claim.toml".to_string(),
             (_, "INDEX") => "T_CITY_AMOUNT_DESC_IX".to_string(),
             (_, "A,B") => "day,city".to_string(),
@@ -226,6 +230,8 @@ impl Place {
             "report" if words.contains(&"--begin".to_string()) => {
                 (words[1], words[3], words[5]) = ("run".to_string(), "1".to_string(), "2".to_string());
             }
+            // There is no server at its address.
+            "plans" if words.contains(&"--target".to_string()) => return,
             "study" | "compare-commands" => return self.study(words),
             _ => {}
         }

@@ -14,9 +14,8 @@ mod scan;
 mod slob;
 
 use crate::PostgresError;
-use crate::cluster::RunningServer;
 use crate::evidence::{InForce, WorkDone};
-use crate::session::ServerSession;
+use crate::session::{Served, ServerSession};
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::{Check, Response};
 use plumb_units::{Bytes, Nanos};
@@ -33,7 +32,7 @@ pub const PEACE: BaseSettings =
 
 /// A started server with the work and the settings of a run.
 pub struct WorkPlace<'a> {
-    pub server: &'a RunningServer,
+    pub server: &'a dyn Served,
     pub work: &'a Work,
     /// Settings of each working session.
     pub session: &'a [(String, String)],
@@ -202,10 +201,11 @@ fn buffer_gets(session: &mut ServerSession<'_>) -> Result<[u64; 2], PostgresErro
     Ok([hits, reads].map(|count| u64::try_from(count).unwrap_or(0)))
 }
 
-/// Compares an index with its table by amcheck; `None` where that is not installed.
+/// Compares an index with its table by amcheck; `None` where that is not available to this user.
 fn check_index(session: &mut ServerSession<'_>, index: &str) -> Result<Option<Check>, PostgresError> {
     let begin = clock::now();
-    let available = "select exists (select from pg_available_extensions where name = 'amcheck')";
+    let available = "select exists (select from pg_available_extensions where name = 'amcheck' and (installed_version \
+                     is not null or (select rolsuper from pg_roles where rolname = current_user)))";
     if !session.value("amcheck is looked for", available)? {
         return Ok(None);
     }

@@ -54,15 +54,16 @@ impl ServerWork for Pgbench {
 
     fn load(&self, session: &mut ServerSession<'_>, work: &Work, _: &Cancel) -> Result<(), PostgresError> {
         let scale = scale(work)?;
-        let mut command = client(session.server());
+        let server = session.own_server()?;
+        let mut command = client(server);
         command.args(["-i", "-q", "-s", &scale.to_string()]);
-        run(session.server(), &mut command).map(|_| ())
+        run(server, &mut command).map(|_| ())
     }
 
     fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
         scale(place.work)?;
         Ok(Box::new(Benching {
-            server: place.server,
+            server: place.server.own()?,
             beside: place.session()?,
             work: place.work.clone(),
             options: session_options(place.session),

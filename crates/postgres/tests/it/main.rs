@@ -6,3 +6,4 @@ mod runs;
 mod server;
 mod studies;
 mod targets;
+mod visits;

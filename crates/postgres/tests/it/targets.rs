@@ -24,7 +24,7 @@ fn program() -> PathBuf {
     built.join("examples/study_run")
 }
 
-fn study(rows: &str, factor: &str) -> Study {
+pub fn study(rows: &str, factor: &str) -> Study {
     let text = format!(
         "target = \"postgres\"\nname = \"x\"\ntitle = \"x\"\nquestion = \"x\"\nworkload = \"large-sort\"\nrows = \"{rows}\"\n\
          blocks = 5\n[settings]\nmax_parallel_maintenance_workers = 0\n{factor}\n[[claim]]\nname = \"c\"\ntext = \"x\"\n\
@@ -33,13 +33,13 @@ fn study(rows: &str, factor: &str) -> Study {
     parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn levels(setting: &str, one: &str, other: &str) -> String {
+pub fn levels(setting: &str, one: &str, other: &str) -> String {
     let level =
         |label: &str, value: &str| format!("{{ label = \"{label}\", set = {{ {setting} = \"{value}\" }} }}");
     format!("[[factor]]\nname = \"f\"\nlevels = [{}, {}]", level("a", one), level("b", other))
 }
 
-fn opening<'a>(path: &'a Path, cancel: &Cancel) -> Opening<'a> {
+pub fn opening<'a>(path: &'a Path, cancel: &Cancel) -> Opening<'a> {
     Opening {
         path,
         program: program(),

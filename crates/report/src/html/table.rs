@@ -70,13 +70,19 @@ fn row(row: &Row, columns: &[Column], is_of_words: bool) -> String {
         let class = class(&[alignment(column), tone(cell), bar]);
         let content = match &column.axis {
             Some(axis) => drawing::drawing(cell.drawing, Some(axis)),
-            None => escape(&cell.text),
+            None => indented(&cell.text),
         };
         let title = || column.title.lines().collect::<Vec<_>>().join(" ");
         let label = if is_of_words { format!(" data-label=\"{}\"", escape(&title())) } else { String::new() };
         format!("<td{class}{label}{}>{content}</td>", share(cell))
     });
     format!("<tr{}>{}</tr>\n", class(&[kind]), cells.collect::<String>())
+}
+
+/// Renders a text whose leading blanks are an indentation, which a browser would drop.
+fn indented(text: &str) -> String {
+    let content = text.trim_start_matches(' ');
+    "&nbsp;".repeat(text.len() - content.len()) + &escape(content)
 }
 
 fn share(cell: &Cell) -> String {

@@ -48,6 +48,8 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("../../../../studies/pg-effective-io-concurrency.toml"),
     ),
     ("pg-sampler.toml", include_str!("../../../../studies/pg-sampler.toml")),
+    ("pg-first-rows.toml", include_str!("../../../../studies/pg-first-rows.toml")),
+    ("pg-rollup.toml", include_str!("../../../../studies/pg-rollup.toml")),
 ];
 
 /// Studies that answer one question together.

@@ -1,0 +1,209 @@
+//! EXPLAIN (FORMAT JSON), as a client, psql or auto_explain prints it.
+//!
+//! An operator gets the words of EXPLAIN's text: a `Hash Join` of the type `Left` is a `Hash Left
+//! Join`.
+
+use super::postgres::{Actual, Node, Work, conditions, role};
+use super::{Fault, push};
+use plumb_record::plan::{ExecutionPlan, PlanOperation, PlanSource, PlanTree};
+use serde_json::{Map, Value};
+
+/// Reads the plans of all documents of a text.
+pub(super) fn read(printed: &str) -> Result<Vec<ExecutionPlan>, Fault> {
+    let text = without_marks(printed);
+    let mut plans = Vec::new();
+    let mut at = 0;
+    while let Some(begin) = next_document(&text, at) {
+        let mut documents = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>();
+        let document = match documents.next() {
+            Some(Ok(document)) => document,
+            Some(Err(error)) => return Err(refused(&text, begin, &error)),
+            None => break,
+        };
+        at = begin + documents.byte_offset();
+        let line = line_of(&text, begin);
+        let all = match document {
+            Value::Array(all) => all,
+            one => vec![one],
+        };
+        for one in &all {
+            if let Some(plan) = one.get("Plan").and_then(Value::as_object) {
+                plans.push(whole(one, plan, line)?);
+            }
+        }
+    }
+    Ok(plans)
+}
+
+/// Returns the text without the plus signs that psql prints at the ends of lines.
+fn without_marks(printed: &str) -> String {
+    // No line end follows the last line, because one within a text is a fault of its own.
+    let lines = printed.lines().map(str::trim_end);
+    lines.map(|line| line.strip_suffix('+').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the place of the next line that begins with a bracket.
+fn next_document(text: &str, from: usize) -> Option<usize> {
+    let mut at = from;
+    for line in text[from..].split_inclusive('\n') {
+        let begin = line.len() - line.trim_start().len();
+        if line[begin..].starts_with(['[', '{']) {
+            return Some(at + begin);
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn line_of(text: &str, at: usize) -> u32 {
+    u32::try_from(text[..at].matches('\n').count() + 1).unwrap_or(u32::MAX)
+}
+
+fn refused(text: &str, begin: usize, error: &serde_json::Error) -> Fault {
+    let line = line_of(text, begin) + u32::try_from(error.line()).unwrap_or(0).saturating_sub(1);
+    let why = match error.classify() {
+        serde_json::error::Category::Eof => "the plan is cut off: the file ends within its JSON".to_string(),
+        _ if error.to_string().starts_with("recursion limit") => {
+            "the plan has more than 60 levels; print it as text".to_string()
+        }
+        _ => format!("the plan is no JSON: {error}"),
+    };
+    Fault { line, why }
+}
+
+fn whole(document: &Value, plan: &Map<String, Value>, line: u32) -> Result<ExecutionPlan, Fault> {
+    let mut operations = Vec::new();
+    add(plan, 0, line, &mut operations)?;
+    let mut facts = Vec::new();
+    for name in ["Planning Time", "Execution Time"] {
+        if let Some(ms) = document.get(name).and_then(Value::as_f64) {
+            facts.push((name.to_string(), format!("{ms:.3} ms")));
+        }
+    }
+    if let Some(settings) = document.get("Settings").and_then(Value::as_object) {
+        let one = |(name, value): (&String, &Value)| format!("{name} = '{}'", value.as_str().unwrap_or("?"));
+        facts.push(("Settings".to_string(), settings.iter().map(one).collect::<Vec<_>>().join(", ")));
+    }
+    let (source, tree) = (PlanSource::Postgres, PlanTree::Printed);
+    Ok(ExecutionPlan { source, name: String::new(), facts, tree, operations })
+}
+
+/// Adds an operator and its inputs; JSON is 128 levels deep at most.
+fn add(
+    node: &Map<String, Value>,
+    depth: usize,
+    line: u32,
+    operations: &mut Vec<PlanOperation>,
+) -> Result<(), Fault> {
+    let id = u32::try_from(operations.len() + 1).unwrap_or(u32::MAX);
+    push(operations, line, read_node(node, depth).operation(id))?;
+    for input in node.get("Plans").and_then(Value::as_array).into_iter().flatten() {
+        let Some(input) = input.as_object() else {
+            return Err(Fault { line, why: "an input of an operator is no operator".to_string() });
+        };
+        add(input, depth + 1, line, operations)?;
+    }
+    Ok(())
+}
+
+fn read_node(node: &Map<String, Value>, depth: usize) -> Node {
+    let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
+    let number = |key: &str| node.get(key).and_then(Value::as_f64);
+    let (name, object) = object(node);
+    let cost = match (number("Startup Cost"), number("Total Cost")) {
+        (Some(startup), Some(total)) => format!("{startup:.2}..{total:.2}"),
+        _ => String::new(),
+    };
+    let actual = number("Actual Loops").map(|loops| Actual {
+        time_ms: number("Actual Total Time").filter(|_| loops > 0.0),
+        rows: number("Actual Rows").unwrap_or(0.0),
+        has_decimals: node.get("Actual Rows").is_some_and(Value::is_f64),
+        loops,
+    });
+    let blocks = ["Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks"];
+    let blocks: Vec<f64> = blocks.into_iter().filter_map(number).collect();
+    let mut read = Node {
+        depth,
+        role: role(text("Subplan Name")),
+        operation: operation(node),
+        name,
+        object,
+        cost,
+        plan_rows: number("Plan Rows"),
+        actual,
+        buffers: (!blocks.is_empty()).then(|| blocks.iter().sum()),
+        work: work(node),
+        ..Node::default()
+    };
+    for (name, condition) in conditions().map(|name| (name, text(name))).filter(|(_, it)| !it.is_empty()) {
+        read.takes_condition(name, condition);
+    }
+    read
+}
+
+/// Returns the operator in the words of EXPLAIN's text.
+fn operation(node: &Map<String, Value>) -> String {
+    let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
+    let is = |key: &str| node.get(key).and_then(Value::as_bool).unwrap_or_default();
+    let kind = text("Node Type");
+    let named = match (kind, text("Strategy"), text("Join Type")) {
+        ("Aggregate", "Sorted", _) => "GroupAggregate".to_string(),
+        ("Aggregate", "Hashed", _) => "HashAggregate".to_string(),
+        ("Aggregate", "Mixed", _) => "MixedAggregate".to_string(),
+        ("SetOp", strategy, _) => {
+            let hashed = if strategy == "Hashed" { "Hash" } else { "" };
+            format!("{hashed}SetOp {}", text("Command"))
+        }
+        ("ModifyTable", ..) => text("Operation").to_string(),
+        ("Custom Scan", ..) => format!("Custom Scan ({})", text("Custom Plan Provider")),
+        (_, _, "" | "Inner") => kind.to_string(),
+        ("Nested Loop", _, join) => format!("Nested Loop {join} Join"),
+        (_, _, join) => format!("{} {join} Join", kind.trim_end_matches(" Join")),
+    };
+    let parallel = if is("Parallel Aware") { "Parallel " } else { "" };
+    let partial = match text("Partial Mode") {
+        "" | "Simple" => String::new(),
+        mode => format!("{mode} "),
+    };
+    let backward = if text("Scan Direction") == "Backward" { " Backward" } else { "" };
+    format!("{parallel}{partial}{named}{backward}")
+}
+
+/// Returns an operator's object as shown, and without schema and alias.
+fn object(node: &Map<String, Value>) -> (String, String) {
+    let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
+    let named = ["Relation Name", "Function Name", "CTE Name", "Table Function Name", "Tuplestore Name"];
+    let relation = named.into_iter().map(text).find(|name| !name.is_empty()).unwrap_or_default();
+    let (alias, index) = (text("Alias"), text("Index Name"));
+    let relation = if relation.is_empty() { alias } else { relation };
+    let schema = if text("Schema").is_empty() { String::new() } else { format!("{}.", text("Schema")) };
+    let aliased = if alias.is_empty() || alias == relation { String::new() } else { format!(" {alias}") };
+    match (index, relation) {
+        ("", relation) => (format!("{schema}{relation}{aliased}"), relation.to_string()),
+        (index, "") => (index.to_string(), index.to_string()),
+        (index, relation) => {
+            (format!("{index} on {schema}{relation}{aliased}"), format!("{index} on {relation}"))
+        }
+    }
+}
+
+/// Returns the work area of an operator with those of its workers.
+fn work(node: &Map<String, Value>) -> Work {
+    let number = |key: &str| node.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+    let is_on_disk = node.get("Sort Space Type").and_then(Value::as_str) == Some("Disk");
+    let sorted = number("Sort Space Used");
+    let peak = |key: &str| {
+        let memory = node.get(key).and_then(|groups| groups.get("Sort Space Memory"));
+        memory.and_then(|memory| memory.get("Peak Sort Space Used")).and_then(Value::as_f64).unwrap_or(0.0)
+    };
+    let own = Work {
+        memory_kb: if is_on_disk { 0.0 } else { sorted }
+            + number("Peak Memory Usage")
+            + number("Maximum Storage")
+            + peak("Full-sort Groups").max(peak("Pre-sorted Groups")),
+        disk_kb: if is_on_disk { sorted } else { 0.0 } + number("Disk Usage"),
+        batches: number("Hash Batches").max(number("HashAgg Batches")),
+    };
+    let workers = node.get("Workers").and_then(Value::as_array).into_iter().flatten();
+    workers.filter_map(Value::as_object).map(work).fold(own, Work::with)
+}

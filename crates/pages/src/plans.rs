@@ -1,0 +1,321 @@
+//! The page of some plans: what differs, findings, and each plan as DBMS_XPLAN prints it.
+//!
+//! ```text
+//! Plans          a line an arm: hash, operators, time, buffers
+//! Findings       of all arms, with the number of the arm
+//! Side by Side   a line for each operator of an arm, next to what it is in the others
+//! Plan           a table for each arm, with its predicates
+//! ```
+
+use crate::run::findings_table;
+use plumb_findings::plans::{MatchedRow, matched, of_plan};
+use plumb_record::Finding;
+use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
+use plumb_report::table::{Cell, Column, Facts, Table, Tone};
+use plumb_report::{Document, Section, State, Summary, cells, text};
+use serde::Serialize;
+
+/// Deepest indentation of an operator; deeper ones are below it.
+const INDENT_MOST: usize = 40;
+const CONDITION: usize = 100;
+
+/// Plans with all that follows from them.
+#[derive(Debug, Serialize)]
+pub struct Plans {
+    pub arms: Vec<PlanArm>,
+    /// Empty for a single plan.
+    pub operators: Vec<PlanRow>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct PlanArm {
+    pub hash: String,
+    pub plan: ExecutionPlan,
+    pub findings: Vec<Finding>,
+}
+
+/// An operator of some arms.
+#[derive(Debug, Serialize)]
+pub struct PlanRow {
+    /// The operator's place in each arm, from 0.
+    pub places: Vec<Option<usize>>,
+    pub differences: Vec<&'static str>,
+}
+
+impl Plans {
+    /// Judges plans, and matches their operators with those of the first.
+    ///
+    /// # Panics
+    /// If one of several has more operators than [`plumb_findings::plans::OPERATIONS_MOST`].
+    #[must_use]
+    pub fn of(plans: Vec<ExecutionPlan>) -> Plans {
+        let rows = if plans.len() > 1 { matched(&plans) } else { Vec::new() };
+        let row = |MatchedRow { places, differences }| {
+            let differences: Vec<plumb_findings::plans::PlanDifference> = differences;
+            PlanRow { places, differences: differences.into_iter().map(|it| it.word()).collect() }
+        };
+        let arm = |plan: ExecutionPlan| PlanArm { hash: plan.hash(), findings: of_plan(&plan), plan };
+        Plans { arms: plans.into_iter().map(arm).collect(), operators: rows.into_iter().map(row).collect() }
+    }
+
+    fn are_same(&self) -> bool {
+        self.arms.windows(2).all(|pair| pair[0].hash == pair[1].hash)
+    }
+}
+
+/// A figure of operators, in the order of the columns.
+type Shown = (&'static str, fn(&PlanOperation) -> String);
+
+const FIGURES: [Shown; 8] = [
+    ("Starts", |operation| shown(&operation.starts)),
+    ("E-Rows", |operation| shown(&operation.expected_rows)),
+    ("A-Rows", |operation| shown(&operation.rows)),
+    ("A-Time", |operation| shown(&operation.time)),
+    ("Buffers", |operation| shown(&operation.buffers)),
+    ("Used-Mem", |operation| shown(&operation.used_memory)),
+    ("TempSpc", |operation| operation.temp_space.clone()),
+    ("Cost", |operation| operation.cost.clone()),
+];
+/// Figures that stand next to those of other arms.
+const COMPARED: [Shown; 4] = [FIGURES[1], FIGURES[2], FIGURES[3], FIGURES[4]];
+
+fn shown(figure: &Option<PlanFigure>) -> String {
+    figure.as_ref().map_or_else(String::new, |figure| figure.text.clone())
+}
+
+/// Returns the page of some plans.
+#[must_use]
+pub fn document(plans: &Plans) -> Document {
+    let names: Vec<&str> = plans.arms.iter().map(|arm| arm.plan.name.as_str()).collect();
+    let subject = names.join(" and ");
+    let sections = [Some(overview(plans)), findings(plans), side_by_side(plans)];
+    let each = (1..).zip(&plans.arms).map(|(number, arm)| plan_section(number, arm, plans.arms.len()));
+    Document {
+        title: format!("EXECUTION PLANS  {subject}"),
+        question: String::new(),
+        running_head: format!("Plans: {subject}"),
+        width: text::WIDTH,
+        state: state(plans),
+        basis: basis(plans),
+        reasons: Vec::new(),
+        headline: Vec::new(),
+        sections: sections.into_iter().flatten().chain(each).collect(),
+        summary: Summary { subject, ..Summary::default() },
+        footer: "A plan shows where rows and time went in one execution. Whether one of two is faster is a question \
+                 for a study."
+            .to_string(),
+        data: serde_json::to_string(plans).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+fn state(plans: &Plans) -> State {
+    let count: usize = plans.arms.iter().map(|arm| arm.findings.len()).sum();
+    let (word, tone) = match (plans.arms.len(), plans.are_same(), count) {
+        (1, _, 0) => ("NOTHING FOUND".to_string(), Tone::Good),
+        (1, _, 1) => ("1 FINDING".to_string(), Tone::Open),
+        (1, _, count) => (format!("{count} FINDINGS"), Tone::Open),
+        (_, true, _) => ("SAME PLAN".to_string(), Tone::Good),
+        (_, false, _) => ("PLANS DIFFER".to_string(), Tone::Open),
+    };
+    State { of: "Plans".to_string(), word, tone }
+}
+
+fn basis(plans: &Plans) -> String {
+    let rows = &plans.operators;
+    let differing = rows.iter().filter(|row| !row.differences.is_empty()).count();
+    match rows.len() {
+        0 => String::new(),
+        all => format!("{differing} of {all} operators differ"),
+    }
+}
+
+fn overview(plans: &Plans) -> Section {
+    let mut table = Table::new(Vec::new())
+        .numbers(["#"])
+        .wrapped("Arm", 40)
+        .text(["Database", "Plan hash"])
+        .numbers(["Operators", "Rows", "Time", "Buffers"]);
+    for (number, arm) in (1..).zip(&plans.arms) {
+        let operations = &arm.plan.operations;
+        let top = operations.first();
+        let figure = |of: fn(&PlanOperation) -> &Option<PlanFigure>| {
+            top.map_or_else(String::new, |operation| shown(of(operation)))
+        };
+        table.row(cells![
+            number.to_string(),
+            &arm.plan.name,
+            match arm.plan.source {
+                PlanSource::Oracle => "Oracle",
+                PlanSource::Postgres => "PostgreSQL",
+            },
+            &arm.hash,
+            operations.len().to_string(),
+            figure(|operation| &operation.rows),
+            figure(|operation| &operation.time),
+            figure(|operation| &operation.buffers),
+        ]);
+    }
+    Section::front("plans", "Plans")
+        .note("the hash is of operators, join types, order of inputs and access paths, and not of costs, rows or literals")
+        .note(match plans.arms.iter().any(|arm| arm.plan.source == PlanSource::Postgres) {
+            true => "of PostgreSQL, rows, time and buffers are of all loops; time is a sum over parallel processes",
+            false => "",
+        })
+        .table(table)
+}
+
+fn findings(plans: &Plans) -> Option<Section> {
+    let several = plans.arms.len() > 1;
+    let of_arm = |(number, arm): (usize, &PlanArm)| {
+        arm.findings
+            .iter()
+            .cloned()
+            .map(move |mut finding| {
+                if several {
+                    finding.what = format!("Arm {number}: {}", finding.what);
+                }
+                finding
+            })
+            .collect::<Vec<_>>()
+    };
+    let all: Vec<Finding> = (1..).zip(&plans.arms).flat_map(of_arm).collect();
+    let section = Section::front("findings", "Findings");
+    (!all.is_empty()).then(|| section.table(findings_table(&all, [40, 46, 40])))
+}
+
+fn side_by_side(plans: &Plans) -> Option<Section> {
+    if plans.operators.is_empty() {
+        return None;
+    }
+    let mut operators = Table::default();
+    for number in 1..=plans.arms.len() {
+        operators = operators.numbers(["Id"]).column(Column::text(format!("{number}: Operation and name")));
+    }
+    operators = operators.wrapped("Differs", 24);
+    for row in &plans.operators {
+        let of_arm = |(arm, place): (&PlanArm, &Option<usize>)| match place {
+            Some(place) => {
+                let operation = &arm.plan.operations[*place];
+                let name =
+                    if operation.name.is_empty() { String::new() } else { format!(" {}", operation.name) };
+                [Cell::from(marked(operation)), Cell::from(format!("{}{name}", indented(operation)))]
+            }
+            None => [Cell::default(), Cell::default()],
+        };
+        let mut cells: Vec<Cell> = plans.arms.iter().zip(&row.places).flat_map(of_arm).collect();
+        let tone = if row.differences.is_empty() { Tone::Plain } else { Tone::Open };
+        cells.push(Cell::from(row.differences.join(", ")).with_tone(tone));
+        operators.row(cells);
+    }
+    let section = Section::front("side", "Side by Side")
+        .note("operators of arm 1 next to what they are in the others; literals do not differ")
+        .table(operators);
+    Some(section.table(figures_side_by_side(plans)))
+}
+
+fn figures_side_by_side(plans: &Plans) -> Table {
+    let mut table = Table::default().text(["Operation"]);
+    let operations = || plans.arms.iter().flat_map(|arm| &arm.plan.operations);
+    let has_figure = |(_, of): &&Shown| operations().any(|operation| !of(operation).is_empty());
+    let figures: Vec<&Shown> = COMPARED.iter().filter(has_figure).collect();
+    for (title, _) in &figures {
+        for number in 1..=plans.arms.len() {
+            table = table.column(Column::number(format!("{number}:\n{title}")));
+        }
+    }
+    for row in &plans.operators {
+        let found: Vec<Option<&PlanOperation>> = plans
+            .arms
+            .iter()
+            .zip(&row.places)
+            .map(|(arm, place)| place.map(|place| &arm.plan.operations[place]))
+            .collect();
+        let first = found.iter().flatten().next();
+        let mut cells = vec![Cell::from(first.map_or_else(String::new, |operation| indented(operation)))];
+        for (_, of) in &figures {
+            cells.extend(found.iter().map(|operation| Cell::from(operation.map_or_else(String::new, of))));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {
+    let plan = &arm.plan;
+    let ids = ["plan-1", "plan-2", "plan-3"];
+    let title = if count == 1 { "Plan".to_string() } else { format!("Plan {number}: {}", plan.name) };
+    let mut section = Section::detail(ids[(number - 1).min(2)], title);
+    section = section.note(match plan.tree {
+        PlanTree::Printed => "",
+        PlanTree::Inferred => {
+            "the depth of each operator follows from the number of inputs that operators take"
+        }
+        PlanTree::Unknown => {
+            "the plan is printed without indentation: which operator feeds which is not known"
+        }
+    });
+    let unseen = plan.operations.iter().any(|operation| {
+        operation.operation.starts_with("PX ")
+            && operation.starts.as_ref().is_some_and(|starts| starts.value == 0.0)
+    });
+    if unseen {
+        section = section.note("zeros of parallel servers are figures that this plan does not have");
+    }
+    let mut facts = Facts::default();
+    plan.facts.iter().for_each(|(name, value)| facts.add(name, value));
+    if !facts.rows.is_empty() {
+        section = section.facts(facts);
+    }
+    let section = section.table(operators(plan));
+    match conditions(plan) {
+        Some(table) => section.table(table),
+        None => section,
+    }
+}
+
+fn operators(plan: &ExecutionPlan) -> Table {
+    let has_rows = plan.operations.iter().any(|operation| operation.rows.is_some());
+    let is_shown = |(title, of): &&Shown| {
+        let is_known = plan.operations.iter().any(|operation| !of(operation).is_empty());
+        // Costs have no unit, and rows and time tell more.
+        is_known && !(has_rows && *title == "Cost")
+    };
+    let figures: Vec<&Shown> = FIGURES.iter().filter(is_shown).collect();
+    let mut table = Table::default().numbers(["Id"]).text(["Operation", "Name"]);
+    for (title, _) in &figures {
+        table = table.column(Column::number(*title));
+    }
+    for operation in &plan.operations {
+        let mut cells = cells![marked(operation), indented(operation), &operation.name];
+        cells.extend(figures.iter().map(|(_, of)| Cell::from(of(operation))));
+        table.row(cells);
+    }
+    table
+}
+
+fn conditions(plan: &ExecutionPlan) -> Option<Table> {
+    let mut table = Table::default()
+        .numbers(["Id"])
+        .text(["Kind"])
+        .wrapped("Predicate", CONDITION)
+        .with_caption("Predicates (access finds rows, filter drops them)");
+    for operation in &plan.operations {
+        let kinds = [("access", &operation.access), ("filter", &operation.filter)];
+        for (kind, condition) in kinds.iter().flat_map(|(kind, all)| all.iter().map(move |one| (*kind, one)))
+        {
+            table.row(cells![operation.id.to_string(), kind, condition]);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Returns the number of an operator, with a star if it has predicates.
+fn marked(operation: &PlanOperation) -> String {
+    let has_conditions = !(operation.access.is_empty() && operation.filter.is_empty());
+    format!("{}{}", if has_conditions { "* " } else { "" }, operation.id)
+}
+
+fn indented(operation: &PlanOperation) -> String {
+    let indent = operation.depth.min(INDENT_MOST);
+    format!("{:indent$}{}", "", operation.titled())
+}

@@ -1,0 +1,74 @@
+//! Plans of a query on a running server, each with settings of its own.
+//!
+//! Each plan is of one execution in a transaction of its own, which is read-only and rolled back.
+//! Settings hold for this transaction. The query is a prepared statement, so that a second
+//! statement in its file is refused and not executed outside of EXPLAIN.
+//!
+//! Limits: a rolled back query has taken locks and advanced sequences; the first execution may read
+//! what the second finds in the cache.
+
+use crate::PostgresError;
+use crate::address::ServerAddress;
+use crate::session::Served as _;
+use postgres::Client;
+use postgres::types::{FromSql, Type};
+use std::error::Error;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryRights {
+    Read,
+    /// It may write; this is rolled back.
+    Write,
+}
+
+/// Executes a query once with each group of settings; returns the plans as JSON.
+///
+/// # Errors
+/// If the server refuses a setting or the query, in one line.
+pub fn explain(
+    address: &ServerAddress,
+    query: &str,
+    arms: &[Vec<(String, String)>],
+    rights: QueryRights,
+) -> Result<Vec<String>, PostgresError> {
+    let mut client = address.open("plumb plans", Box::new(|_| {}))?;
+    arms.iter().map(|settings| one(&mut client, address, query, settings, rights)).collect()
+}
+
+fn one(
+    client: &mut Client,
+    address: &ServerAddress,
+    query: &str,
+    settings: &[(String, String)],
+    rights: QueryRights,
+) -> Result<String, PostgresError> {
+    let begin = match rights {
+        QueryRights::Read => "BEGIN READ ONLY",
+        QueryRights::Write => "BEGIN",
+    };
+    let failed = |during: &str, error: &postgres::Error| address.failed(during, error);
+    client.batch_execute(begin).map_err(|error| failed("the transaction", &error))?;
+    for (name, value) in settings {
+        let set = client.execute("select set_config($1, $2, true)", &[name, value]);
+        set.map_err(|error| failed(&format!("SET {name} = {value}"), &error))?;
+    }
+    let statement = format!("EXPLAIN (ANALYZE, BUFFERS, SETTINGS, FORMAT JSON) {query}");
+    let row = client.prepare(&statement).and_then(|statement| client.query_one(&statement, &[]));
+    let printed =
+        row.and_then(|row| row.try_get::<_, Json>(0)).map_err(|error| failed("the query", &error))?;
+    client.batch_execute("ROLLBACK").map_err(|error| failed("the rollback", &error))?;
+    Ok(printed.0)
+}
+
+/// A value of the type json, as text.
+struct Json(String);
+
+impl<'v> FromSql<'v> for Json {
+    fn from_sql(_: &Type, raw: &'v [u8]) -> Result<Json, Box<dyn Error + Sync + Send>> {
+        Ok(Json(std::str::from_utf8(raw)?.to_string()))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::JSON
+    }
+}

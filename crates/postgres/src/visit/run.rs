@@ -1,0 +1,248 @@
+//! One run of a visit: settings of a session, the work, its verification, and what others did.
+
+use crate::PostgresError;
+use crate::address::ServerAddress;
+use crate::evidence::InForce;
+use crate::session::ServerSession;
+use crate::workload::{self, WorkPlace};
+use plumb_events::{Cancel, Unit, clock};
+use plumb_record::calendar::Moment;
+use plumb_record::{
+    Finding, Header, Held, ParameterRow, Phase, Receipt, Record, Seen, SettingRow, StatisticRow,
+};
+use plumb_study::machine;
+use plumb_study::vocabulary::Assignment;
+use plumb_units::{Bytes, Nanos, RowCount};
+use plumb_workload::Work;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+/// Time between two checks whether the run is to end.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Counters of this database (true) and of all others (false).
+const COUNTERS: &str = "select datname = current_database(), sum(temp_bytes)::bigint, \
+                        sum(blks_read)::bigint, sum(xact_commit + xact_rollback)::bigint \
+                        from pg_stat_database where datname is not null group by 1";
+
+/// A run before its start.
+pub(super) struct Place<'a> {
+    pub server: &'a ServerAddress,
+    pub version: &'a str,
+    pub work: &'a Work,
+    pub settings: &'a [Assignment],
+    pub command_line: &'a str,
+}
+
+/// Counters of a group of databases.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counters {
+    temp_bytes: u64,
+    blocks_read: u64,
+    transactions: u64,
+}
+
+impl Counters {
+    fn since(self, earlier: Counters) -> Counters {
+        Counters {
+            temp_bytes: self.temp_bytes.saturating_sub(earlier.temp_bytes),
+            blocks_read: self.blocks_read.saturating_sub(earlier.blocks_read),
+            transactions: self.transactions.saturating_sub(earlier.transactions),
+        }
+    }
+}
+
+/// Counters of the run's database, and of those of others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Activity {
+    own: Counters,
+    others: Counters,
+}
+
+impl Activity {
+    fn read(session: &mut ServerSession<'_>) -> Result<Activity, PostgresError> {
+        let mut found = Activity::default();
+        for row in session.rows("the counters are read", COUNTERS, &[])? {
+            let count = |column: usize| {
+                let count: i64 = row.try_get(column).unwrap_or_default();
+                u64::try_from(count).unwrap_or_default()
+            };
+            let counters = Counters { temp_bytes: count(1), blocks_read: count(2), transactions: count(3) };
+            match row.try_get::<_, bool>(0).unwrap_or_default() {
+                true => found.own = counters,
+                false => found.others = counters,
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Place<'_> {
+    /// Does the work once, verifies it and undoes it.
+    pub fn run(&self, cancel: &Cancel) -> Result<Record, PostgresError> {
+        let execution = workload::execution(self.work.workload.name)?;
+        let set: Vec<(String, String)> =
+            self.settings.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
+        let place = WorkPlace { server: self.server, work: self.work, session: &set, cancel };
+        let mut readings = ServerSession::connect(self.server, "plumb readings")?;
+        // What a run that was cancelled left.
+        drop_indexes(&mut readings, execution.table())?;
+        let mut begun = execution.begin(&place)?;
+        let before = Activity::read(&mut readings)?;
+        let (wall, begin) = (clock::wall(), clock::now());
+        cancelled_with(cancel, self.server, || begun.work())?;
+        let (elapsed, end_wall) = (clock::now().saturating_sub(begin), clock::wall());
+        let outcome = begun.outcome()?;
+        let in_force = begun.settings()?;
+        let checks = begun.verify()?;
+        // A session that ends publishes its counters.
+        drop(begun);
+        drop_indexes(&mut readings, execution.table())?;
+        readings.flush_statistics()?;
+        let activity = Activity::read(&mut readings)?;
+        let (own, others) = (activity.own.since(before.own), activity.others.since(before.others));
+        let header = self.header([wall, end_wall], elapsed);
+        let phase = |(phase, begun, end): &(plumb_events::Phase, Nanos, Nanos)| Phase {
+            name: phase.name().to_string(),
+            operation: self.work.workload.measures.to_string(),
+            start_ns: begun.saturating_sub(begin).0,
+            end_ns: end.saturating_sub(begin).0,
+            rows: outcome.rows,
+            bytes: 0,
+            direction: None,
+        };
+        let row = |name: &str, unit, total| StatisticRow { name: name.to_string(), unit, total };
+        let parameters = self.work.values();
+        let parameters =
+            parameters.map(|(name, value)| ParameterRow { name: name.to_string(), value: value.to_string() });
+        Ok(Record {
+            checks,
+            receipts: receipts(self.settings, &in_force),
+            findings: meanwhile(others),
+            phases: outcome.phases.iter().map(phase).collect(),
+            statistics: vec![
+                row("temporary file bytes", Unit::Bytes, own.temp_bytes),
+                row("blocks read of the database", Unit::Count, own.blocks_read),
+                row("transactions of other databases", Unit::Count, others.transactions),
+            ],
+            parameters: parameters.collect(),
+            settings: settings(self.settings, &in_force),
+            ..Record::of(header)
+        })
+    }
+
+    fn header(&self, [begin, end]: [Duration; 2], elapsed: Nanos) -> Header {
+        Header {
+            title: format!(
+                "PLUMB REPORT  Workload: {} on PostgreSQL {}",
+                self.work.workload.name, self.version
+            ),
+            workload: self.work.workload.name.to_string(),
+            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
+            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
+            host: machine::describe(),
+            begin_time: Moment::of(begin).iso(),
+            end_time: Moment::of(end).iso(),
+            elapsed_ns: elapsed.0,
+            // Processes of another machine are not seen.
+            db_time_ns: None,
+            db_cpu_ns: None,
+            command_line: self.command_line.to_string(),
+            seed: Some(self.work.seed()),
+            settings_hash: String::new(),
+            clock_source: machine::clock_source(),
+            clock_precision_ns: machine::clock_precision_ns(),
+        }
+    }
+}
+
+/// Does work whose statement is cancelled when the run is to end.
+fn cancelled_with(
+    cancel: &Cancel,
+    server: &ServerAddress,
+    work: impl FnOnce() -> Result<(), PostgresError>,
+) -> Result<(), PostgresError> {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                if cancel.check().is_err() {
+                    return cancel_all(server);
+                }
+                thread::sleep(INTERVAL);
+            }
+        });
+        let worked = work();
+        done.store(true, Relaxed);
+        worked
+    })
+}
+
+/// Cancels the statements of plumb's sessions in its database.
+fn cancel_all(server: &ServerAddress) {
+    let Ok(mut session) = ServerSession::connect(server, "plumb visit") else { return };
+    let cancel = "select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() \
+                  and pid <> pg_backend_pid()";
+    let _ = session.rows("the run is cancelled", cancel, &[]);
+}
+
+/// Drops the indexes of a table: the work of a run.
+fn drop_indexes(session: &mut ServerSession<'_>, table: &str) -> Result<(), PostgresError> {
+    const DURING: &str = "the index is dropped";
+    let named =
+        format!("select indexrelid::regclass::text from pg_index where indrelid = '{table}'::regclass");
+    for row in session.rows(DURING, &named, &[])? {
+        if let Ok(name) = row.try_get::<_, String>(0) {
+            session.run(DURING, &format!("drop index {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the receipts: values of the working session, by the server's word.
+fn receipts(asked: &[Assignment], in_force: &[InForce]) -> Vec<Receipt> {
+    let receipt = |asked: &Assignment| {
+        let found = in_force.iter().find(|set| set.name == asked.name);
+        let (held, evidence) = match found {
+            Some(set) if set.source == "session" => {
+                (Held::Held, format!("pg_settings of the working session: {}", set.shown()))
+            }
+            Some(set) => (
+                Held::Contradicted,
+                format!("pg_settings of the working session: {} by {}", set.shown(), set.source),
+            ),
+            None => (Held::NotChecked, "pg_settings has no such row".to_string()),
+        };
+        let (setting, asked) = (asked.name.clone(), asked.value.clone());
+        Receipt { setting, asked, evidence, held, seen: Seen::Inside }
+    };
+    asked.iter().map(receipt).collect()
+}
+
+fn settings(asked: &[Assignment], in_force: &[InForce]) -> Vec<SettingRow> {
+    let of_study = |set: &&InForce| asked.iter().any(|asked| asked.name == set.name);
+    let row = |set: &InForce| SettingRow {
+        name: set.name.clone(),
+        value: set.shown(),
+        taken: None,
+        is_default: set.value == set.default,
+        source: "study".to_string(),
+        description: String::new(),
+    };
+    in_force.iter().filter(of_study).map(row).collect()
+}
+
+/// Returns a finding if other databases were used in the run.
+fn meanwhile(others: Counters) -> Vec<Finding> {
+    if others.transactions == 0 {
+        return Vec::new();
+    }
+    let evidence = format!(
+        "{} transactions, {} blocks read, {} of temporary files, by pg_stat_database",
+        RowCount(others.transactions),
+        RowCount(others.blocks_read),
+        Bytes(others.temp_bytes)
+    );
+    let what = "Other databases of the server were used during the run".to_string();
+    vec![Finding { what, evidence, advice: "repeat it at a quieter time".to_string(), ..Finding::default() }]
+}
