@@ -858,7 +858,7 @@ pub enum LoadWay {
 
 #[derive(Debug, Args)]
 pub struct PlanSort {
-    /// Rows to sort
+    /// Rows to sort; K, M and G are powers of 1000
     #[arg(long, value_name = "N", value_parser = parse_rows, allow_hyphen_values = true, required_unless_present = "against")]
     pub rows: Option<u64>,
     /// Bytes of a key: of all its columns together

@@ -26,16 +26,15 @@ const FULL_RATE: Bytes = Bytes(merge_plan::FULL_RATE_BYTES as u64);
 const BUFFERS: [(u64, u64); 6] = [(2, 32), (2, 64), (4, 32), (4, 64), (8, 32), (8, 64)];
 const SERVERS: [u64; 5] = [1, 4, 8, 16, 32];
 
-/// A sort to plan.
 struct Request {
     rows: u64,
     key_bytes: usize,
     settings: Settings,
-    /// What the run did that had this plan.
+    /// Sort of the run whose plan this is.
     did: Option<Sort>,
 }
 
-/// The plan of a sort, and what comes of it on each server.
+/// The plan of a sort, and its runs and merges on each server.
 struct Planned {
     plan: SortPlan,
     each: Forecast,
