@@ -209,8 +209,8 @@ fn requests(snoop: &Snoop) -> Option<Section> {
     let mut table = Table::default()
         .text(["Disk", "D"])
         .wrapped("Reason", 12)
-        .text(["Call", "Process"])
-        .numbers(["Requests", "Bytes", "In queue", "At the disk", "Longest"])
+        .text(["Call"])
+        .numbers(["PID", "Requests", "Bytes", "In queue", "At the disk", "Longest"])
         .wrapped("File", 40);
     for row in snoop.requests.iter().take(ROWS) {
         table.row(cells![
@@ -218,7 +218,7 @@ fn requests(snoop: &Snoop) -> Option<Section> {
             &row.flags,
             &row.how,
             &row.call,
-            format!("{} {}", row.pid, row.process),
+            row.pid.to_string(),
             RowCount(row.requests).to_string(),
             Bytes(row.bytes).to_string(),
             mean(row.queue_ns, row.requests),
