@@ -622,6 +622,8 @@ phases! {
     MixBefore, "device mix before", Calibration, None, "The device's own rate for the mix of reads and writes that is asked for.";
     MixAfter, "device mix after", Calibration, None, "Its rate for the mix that the work had.";
     RandomIo, "random reads and updates", Work, None, "Rows are read and updated by index, a block each.";
+    UsersBefore, "users before the build", Work, READ, "Users read through the buffer cache, without the build.";
+    UsersAfter, "users after the build", Work, READ, "Users read on, when the build has ended.";
     Sample, "sample", Work, READ, "Some blocks are read to divide the keys among servers.";
     TableScan, "table scan", Work, READ, "The table is read.";
     FileScan, "file scan", Work, READ, "A file of lines is read, and each line sent to the server that sorts its range.";

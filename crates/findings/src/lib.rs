@@ -38,5 +38,5 @@ pub use rule::{FindingRule, Observed, Rank};
 pub use rules::all as rules;
 pub use signals::{
     Absorbed, Advisory, CacheSignals, Grown, HostSignals, LogSignals, Medium, Origin, Reached, RunFacts,
-    ServerSignals, Signals, SortFacts, TablespaceIo, Uses,
+    ServerSignals, Signals, SortFacts, TablespaceIo, UsersFacts, Uses,
 };

@@ -154,6 +154,21 @@ pub struct SortFacts {
     pub mapping_ns: u64,
 }
 
+/// Users that read through the buffer cache; pairs are before the build and during it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UsersFacts {
+    pub operations_per_s: [f64; 2],
+    pub p99_ns: [u64; 2],
+    /// Blocks read from disk, of those looked up.
+    pub misses: [f64; 2],
+    /// Blocks read singly that lost their buffer during the build.
+    pub evicted: u64,
+    /// Time for which users waited for reads during the build.
+    pub read_ns: u64,
+    /// True if the build scans its table through the cache.
+    pub scans_through_cache: bool,
+}
+
 /// Facts that only a run of this program has.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunFacts {
@@ -173,6 +188,7 @@ pub struct RunFacts {
     pub sessions_ns: u64,
     pub unaccounted_ns: i64,
     pub sort: Option<SortFacts>,
+    pub users: Option<UsersFacts>,
     /// CPU of foreground sessions, that inside waits included.
     pub cpu_ns: u64,
     /// True if no row was processed.

@@ -96,6 +96,7 @@ impl<'a> PostgresTarget<'a> {
         let work = study.work.clone();
         let work =
             work.ok_or_else(|| PostgresError::Unfit(format!("study {}: it has no workload", study.name)))?;
+        workload::require(&work)?;
         Ok(PostgresTarget {
             opening,
             device,

@@ -262,6 +262,7 @@ impl Record {
             responses: Vec::new(),
             sort: None,
             scan: None,
+            users: None,
             log: None,
             trace: None,
             parameters: self.parameters.clone(),
@@ -286,6 +287,7 @@ impl Record {
             ("session snapshot", self.session.is_some()),
             ("sort", self.sort.is_some()),
             ("full scan", self.scan.is_some()),
+            ("users during the build", self.users.is_some()),
             ("log I/O", self.log.is_some()),
             ("requests", self.trace.is_some()),
             ("measures", !self.measures.is_empty()),
@@ -381,7 +383,7 @@ mod tests {
         record.intervals = (0..4).map(interval).collect();
         let mut latency = plumb_events::LatencyHistogram::default();
         latency.add(plumb_units::Nanos(1_000));
-        record.responses = vec![Response { operation: "select".to_string(), latency }];
+        record.responses = vec![Response { operation: "select".to_string(), latency, elapsed_ns: None }];
         record.log = Some(LogIo::default());
         record.trace = Some(TraceSummary::default());
         record.session = record.sessions.first().map(|time| SessionSnapshot {

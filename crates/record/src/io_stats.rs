@@ -123,6 +123,10 @@ pub struct PoolStats {
     pub free_buffer_waits: u64,
     pub write_complete_waits: u64,
     pub buffer_busy_waits: u64,
+    /// Blocks that lost their buffer to another block, without those of sort runs and of scans;
+    /// 0 in older records.
+    #[serde(default)]
+    pub evicted: u64,
     /// Cached blocks at the end of the work, by tablespace; empty in a period.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub census: Vec<PoolBlocks>,
@@ -139,6 +143,7 @@ impl PoolStats {
             (&mut self.free_buffer_waits, next.free_buffer_waits),
             (&mut self.write_complete_waits, next.write_complete_waits),
             (&mut self.buffer_busy_waits, next.buffer_busy_waits),
+            (&mut self.evicted, next.evicted),
         ];
         for (sum, more) in sums {
             *sum = sum.saturating_add(more);

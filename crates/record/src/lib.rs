@@ -29,6 +29,7 @@ mod session_snapshot;
 mod snoop;
 pub mod trace;
 mod trace_summary;
+mod users;
 mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
@@ -51,6 +52,7 @@ pub use snoop::{
     SnoopPlace, SnoopRequests,
 };
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
+pub use users::{SessionsTime, Users, UsersPart};
 pub use validity::{RunState, Validity};
 
 use plumb_events::{Direction, LatencyHistogram, SessionKind, SortServerSummary, Unit};
@@ -165,6 +167,9 @@ pub struct Record {
     /// Full scans, if the workload has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Scan>,
+    /// Users that read while the work ran, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<Users>,
     /// The log, if the workload has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogIo>,
@@ -323,6 +328,7 @@ impl Record {
             responses: Vec::new(),
             sort: None,
             scan: None,
+            users: None,
             log: None,
             trace: None,
             parameters: Vec::new(),
@@ -991,6 +997,9 @@ pub struct Response {
     /// Kind of operation, such as `select`.
     pub operation: String,
     pub latency: LatencyHistogram,
+    /// Time in which these operations were done, nanoseconds; the run's if missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -1022,6 +1031,28 @@ pub struct Sort {
     /// Reason for the effective value.
     pub direct_writes_reason: String,
     pub servers: Vec<SortServerSummary>,
+    /// Builds at the same time, if there were several; `servers` has those of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sorters: Vec<Sorter>,
+}
+
+/// One of several sorts at the same time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sorter {
+    pub index: String,
+    pub elapsed_ns: u64,
+    pub servers: u64,
+    /// Memory that its servers got, bytes.
+    pub area_bytes: u64,
+    pub rows: u64,
+    pub runs: u64,
+    /// Bytes of all runs that it wrote.
+    pub run_bytes: u64,
+    /// Largest number of merges of a row.
+    pub merge_passes: u64,
+    /// Largest number of runs merged at once.
+    pub merge_width: u64,
+    pub intermediate_merges: u64,
 }
 
 /// A parameter of the workload with its value in the run, defaults included.

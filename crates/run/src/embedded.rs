@@ -166,12 +166,13 @@ impl Words for Engine {
         let lists = "`plumb list events` or `plumb list statistics`";
         format!(
             "elapsed, db time, db cpu, process cpu, a name of {lists}, a statistic with /s behind it, `share of` an event, `MB/s of` or `ms of` \
-             an I/O stream, or two of them as A per B or A minus B"
+             an I/O stream, {}, or two of them as A per B or A minus B",
+            assemble::users_measures()
         )
     }
 
     fn measure(&self, name: &str) -> Option<Measure> {
-        if let Some(derived) = derived(name) {
+        if let Some(derived) = derived(name).or_else(|| assemble::users_measure(name)) {
             return Some(derived);
         }
         let event = || Event::ALL.iter().find(|event| event.name() == name);

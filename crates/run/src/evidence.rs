@@ -15,9 +15,11 @@
 
 mod file_moves;
 mod snapshots;
+mod users;
 
 pub use file_moves::FileMoves;
 pub use snapshots::Cut;
+pub use users::{Mark, UsersDone, UsersPart};
 
 use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};
@@ -389,6 +391,18 @@ pub struct Done {
     pub scan: Option<ScanDone>,
     /// The copy of rows, if it was the work.
     pub copy: Option<CopyDone>,
+    /// Builds at the same time; empty for a single one.
+    pub sorters: Vec<SorterDone>,
+    /// Users that read while the work ran, if there were any.
+    pub users: Option<UsersDone>,
+}
+
+/// One of several index builds at the same time.
+#[derive(Debug, Clone)]
+pub struct SorterDone {
+    pub index: String,
+    pub elapsed: Nanos,
+    pub servers: Vec<SortServerSummary>,
 }
 
 /// A copy of rows into another table.

@@ -19,6 +19,7 @@ pub mod slob;
 pub mod slob_conf;
 pub mod specification;
 mod texts;
+pub mod users;
 mod wide;
 
 pub use csv_file::{

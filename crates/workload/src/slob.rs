@@ -162,7 +162,7 @@ impl SlobSpec {
         spec.require_consistent().map(|()| spec)
     }
 
-    fn require_consistent(&self) -> Result<(), Conflict> {
+    pub(crate) fn require_consistent(&self) -> Result<(), Conflict> {
         let (scale, unit) = (self.scale, self.work_unit);
         let conflict =
             |first: String, second: String, why: &str| Err(Conflict { first, second, why: why.to_string() });

@@ -91,12 +91,14 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Returns the parameter that switches this one on or off, if there is one.
+    /// Returns the parameter that switches this one on or off, if there is one. Those of one
+    /// workload alone may have a name that another workload's parameter has.
     #[must_use]
-    pub fn depends_on(&self) -> Option<&'static str> {
-        COUNTS.iter().find(|(name, ..)| *name == self.name).map(|(_, how, _)| match how {
-            Counts::With(other) | Counts::Without(other) => *other,
-        })
+    pub fn depends_on(&self, workload: &Workload) -> Option<&'static str> {
+        let of_workload = |how: &Counts| match how {
+            Counts::With(other) | Counts::Without(other) => workload.parameter(other).map(|row| row.name),
+        };
+        COUNTS.iter().filter(|(name, ..)| *name == self.name).find_map(|(_, how, _)| of_workload(how))
     }
 
     /// True if the name is this parameter's; `_` is accepted for `-`.
@@ -262,6 +264,7 @@ pub const LARGE_SORT: Workload = Workload {
     phases: &[
         Phase::Load,
         Phase::DeviceProbe,
+        Phase::UsersBefore,
         Phase::Sample,
         Phase::TableScan,
         Phase::RunGeneration,
@@ -269,10 +272,51 @@ pub const LARGE_SORT: Workload = Workload {
         Phase::IntermediateMerges,
         Phase::MergeAndIndex,
         Phase::Join,
+        Phase::UsersAfter,
         Phase::Verify,
     ],
     verified: "every row has its entry, every entry its row, in order; all blocks have their checksums",
-    parameters: &[ROWS, SEED],
+    parameters: &[
+        ROWS,
+        SEED,
+        data(
+            "sorters",
+            Domain::Count(1, 64),
+            "1",
+            "Index builds at the same time, each on a table of its own with that number of rows",
+        ),
+        Parameter {
+            default: None,
+            ..work(
+                "sort-memory",
+                Domain::size_from(64 * Bytes::K),
+                "",
+                "Memory of all sort servers of all builds together, shared out equally, instead of sort_area_size for each",
+            )
+        },
+        data(
+            "with",
+            Domain::Word(&["nothing", "slob"]),
+            "nothing",
+            "slob: users read random blocks through the buffer cache before, during and after the build",
+        ),
+        Parameter { default: Some("64M"), ..SCALE },
+        Parameter { default: Some("8"), ..SESSIONS },
+        work(
+            "hot-pct",
+            Domain::Count(1, 100),
+            "50",
+            "Blocks of the table that users read, in hundredths of the buffer cache",
+        ),
+        work(
+            "alone",
+            Domain::Time,
+            "3",
+            "How long users read without the build, before it and after it, in seconds",
+        ),
+        WORK_UNIT,
+        RATE,
+    ],
     row_bytes: None,
 };
 
@@ -322,6 +366,27 @@ const fn work(name: &'static str, takes: Domain, default: &'static str, help: &'
     Parameter { name, help, decides: Decides::Work, takes, default: Some(default), instead_of: None }
 }
 
+/// The default is slob.conf's: five caches of 16M, because a session that found its whole schema
+/// cached would do most of the operations.
+const SCALE: Parameter = data(
+    "scale",
+    Domain::Blocks(64),
+    "80M",
+    "Blocks of each schema's table, or of that of a large sort's users, with one row each; with K, M, G or T behind it: bytes, as 80M",
+);
+const WORK_UNIT: Parameter = work(
+    "work-unit",
+    Domain::count_from(2),
+    "64",
+    "An operation on key r takes the rows between r - N and r: N - 1 of them, one block each",
+);
+const RATE: Parameter = work(
+    "rate",
+    Domain::count_from(0),
+    "0",
+    "Operations a second that arrive in all, whether or not sessions keep up: response times count from the arrival; 0: the next begins when one ends",
+);
+
 const NO_YES: Domain = Domain::Word(&["false", "true"]);
 /// The words of `hotspot`, by their places.
 const HOTSPOTS: Domain = Domain::Word(&["off", "all", "updates"]);
@@ -342,14 +407,7 @@ pub const SLOB: Workload = Workload {
     ],
     verified: "every row has its entry, every entry its row; the sum over all rows that each update keeps is what it was",
     parameters: &[
-        data(
-            "scale",
-            Domain::Blocks(64),
-            // As slob.conf has it. Five caches of 16M: no session may find its whole schema cached,
-            // and do most of the operations.
-            "80M",
-            "Blocks of each schema's table, with one row each; with K, M, G or T behind it: bytes, as 80M",
-        ),
+        SCALE,
         data("schemas", Domain::Count(1, 4096), "16", "Schemas, each with a table and an index of its own"),
         data(
             "scan-table-size",
@@ -381,12 +439,7 @@ pub const SLOB: Workload = Workload {
             "slob",
             "slob: updates by a quota of each hundred operations, which makes bursts; iid: each drawn by itself",
         ),
-        work(
-            "work-unit",
-            Domain::count_from(2),
-            "64",
-            "An operation on key r takes the rows between r - N and r: N - 1 of them, one block each",
-        ),
+        WORK_UNIT,
         work(
             "redo-stress",
             Domain::Word(&["lite", "heavy"]),
@@ -423,12 +476,7 @@ pub const SLOB: Workload = Workload {
         work("think-frequency", Domain::count_from(0), "0", "One operation in N follows a pause; 0 for none"),
         work("think-min", Domain::Time, "0.1", "The shortest pause, in seconds"),
         work("think-max", Domain::Time, "0.5", "The longest pause, in seconds"),
-        work(
-            "rate",
-            Domain::count_from(0),
-            "0",
-            "Operations a second that arrive in all, whether or not sessions keep up: response times count from the arrival; 0: the next begins when one ends",
-        ),
+        RATE,
     ],
     row_bytes: None,
 };
@@ -620,8 +668,15 @@ enum Counts {
     Without(&'static str),
 }
 
-/// Parameters of SLOB that others switch on or off, with the reason of the one without effect.
+/// Parameters that others of their workload switch on or off, with the reason of the one without
+/// effect.
 const COUNTS: &[(&str, Counts, &str)] = &[
+    ("scale", Counts::With("with"), NO_USERS),
+    ("sessions", Counts::With("with"), NO_USERS),
+    ("hot-pct", Counts::With("with"), NO_USERS),
+    ("alone", Counts::With("with"), NO_USERS),
+    ("work-unit", Counts::With("with"), NO_USERS),
+    ("rate", Counts::With("with"), NO_USERS),
     ("run-time", Counts::Without("work-loop"), "work-loop ends the run"),
     ("scan-table-size", Counts::With("scan-pct"), "no operation scans; give scan-pct too"),
     ("redo-stress", Counts::With("update-pct"), "no operation updates; give update-pct too"),
@@ -632,6 +687,8 @@ const COUNTS: &[(&str, Counts, &str)] = &[
     ("think-max", Counts::With("think-frequency"), "there are no pauses; give think-frequency too"),
     ("think-frequency", Counts::Without("rate"), "operations arrive at a rate, and no session pauses"),
 ];
+
+const NO_USERS: &str = "there are no users; give with=slob too";
 
 /// A workload with a value for each parameter that has one. Two are equal if all values are.
 #[derive(Debug, Clone)]
@@ -732,19 +789,26 @@ impl Work {
     /// another's value, with the reason.
     #[must_use]
     pub fn without_effect(&self, names: &[&str]) -> Option<(&'static Parameter, &'static str)> {
-        let is = |name: &str| self.value(name).unwrap_or(0) > 0;
+        let is = |name: &str| self.value(name).map(|value| value > 0);
+        // A parameter of the same name in another workload depends on nothing here.
         let has_none = |name: &str, how: Counts| match how {
-            Counts::With(other) => !is(other),
-            Counts::Without(other) => is(other),
+            Counts::With(other) => is(other) == Some(false),
+            Counts::Without(other) => is(other) == Some(true),
         } && names.contains(&name);
         let found = COUNTS.iter().find(|(name, how, _)| has_none(name, *how));
         found.and_then(|(name, _, why)| Some((self.workload.parameter(name)?, *why)))
     }
 
-    /// Returns its parameters with their values, in the order of the table,
-    /// without those that have none.
+    /// Returns its parameters with their values, in the order of the table, without those that have
+    /// none, and without those that the data leave without effect in every arm of a study.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, Shown)> {
-        self.workload.parameters.iter().filter_map(|parameter| {
+        let without_data = |parameter: &&Parameter| {
+            let switch = parameter.depends_on(self.workload).and_then(|name| self.workload.parameter(name));
+            switch.is_some_and(|switch| switch.decides == Decides::Data)
+                && self.without_effect(&[parameter.name]).is_some()
+        };
+        let all = self.workload.parameters.iter().filter(move |parameter| !without_data(parameter));
+        all.filter_map(|parameter| {
             let replaced =
                 self.workload.parameters.iter().any(|other| {
                     other.instead_of == Some(parameter.name) && self.value(other.name).is_some()
@@ -754,11 +818,13 @@ impl Work {
         })
     }
 
-    /// Returns the arguments of `plumb run` for it.
+    /// Returns the arguments of `plumb run` for it, without those that it would refuse because
+    /// they have no effect.
     #[must_use]
     pub fn arguments(&self) -> String {
         let mut text = self.workload.name.to_string();
-        for (name, value) in self.values() {
+        let effective = self.values().filter(|(name, _)| self.without_effect(&[name]).is_none());
+        for (name, value) in effective {
             let _ = match value {
                 Shown::Text(value) if !value.bytes().all(is_plain) || value.is_empty() => {
                     write!(text, " --{name} '{}'", value.replace('\'', r"'\''"))
@@ -815,7 +881,7 @@ mod tests {
         let mut work = Work::of(&LARGE_SORT);
         assert_eq!((work.rows(), work.seed()), (2_000_000, 1996));
         work.set("rows", "10M").expect("in range");
-        assert_eq!(work.arguments(), "large-sort --rows 10000000 --seed 1996");
+        assert_eq!(work.arguments(), "large-sort --rows 10000000 --seed 1996 --sorters 1 --with nothing");
         let mut records = Work::of(&RECORD_SORT);
         records.set("size", "1M").expect("in range");
         assert_eq!((records.rows(), records.seed()), (10_485, 0));
@@ -835,7 +901,8 @@ mod tests {
         };
         assert_eq!(
             refused(&LARGE_SORT, &[("size", "1G")]),
-            "size: large-sort has no such parameter; it has rows, seed"
+            "size: large-sort has no such parameter; it has rows, seed, sorters, sort-memory, with, scale, \
+             sessions, hot-pct, alone, work-unit, rate"
         );
         assert_eq!(refused(&LARGE_SORT, &[("rows", "0")]), "rows 0: expected a count of 1 or more");
         assert_eq!(refused(&RECORD_SORT, &[("form", "x")]), "form x: expected gensort or random");
@@ -858,6 +925,23 @@ mod tests {
         }
     }
 
+    /// A command without a hot spot must not give its size, which would be refused.
+    #[test]
+    fn arguments_can_be_typed_again() {
+        let mut with_users = Work::of(&LARGE_SORT);
+        with_users.set("with", "slob").expect("a word");
+        for work in WORKLOADS.iter().map(|workload| Work::of(workload)).chain([with_users]) {
+            let typed = work.arguments();
+            let names: Vec<&str> = typed.split(" --").skip(1).filter_map(|it| it.split(' ').next()).collect();
+            assert_eq!(work.without_effect(&names), None, "{typed}");
+        }
+        let users = |work: &Work| work.values().filter(|(name, _)| *name == "hot-pct").count();
+        let mut work = Work::of(&LARGE_SORT);
+        assert_eq!(users(&work), 0, "no run of a study could have users");
+        work.set("with", "slob").expect("a word");
+        assert_eq!(users(&work), 1);
+    }
+
     #[test]
     fn a_parameter_that_another_switches_off_has_no_effect() {
         let found = |set: &[(&str, &str)]| {
@@ -874,7 +958,7 @@ mod tests {
         assert_eq!(found(&[("think-min", "1"), ("think-max", "2")]), Some("think-min"));
         assert_eq!(found(&[("think-frequency", "3"), ("rate", "50")]), Some("think-frequency"));
         for (name, ..) in COUNTS {
-            assert!(SLOB.parameter(name).is_some(), "{name}");
+            assert!(WORKLOADS.iter().any(|workload| workload.parameter(name).is_some()), "{name}");
         }
     }
 

@@ -90,6 +90,9 @@ pub struct PoolCounts {
     pub write_complete_waits: u64,
     /// Number of waits for a block that another session holds.
     pub buffer_busy_waits: u64,
+    /// Number of blocks that lost their frame to another block while sessions may have needed
+    /// them: those of sort runs, and those that only a scan had asked for, do not count.
+    pub evicted: u64,
 }
 
 impl PoolCounts {
@@ -102,6 +105,7 @@ impl PoolCounts {
         self.free_buffer_waits += next.free_buffer_waits;
         self.write_complete_waits += next.write_complete_waits;
         self.buffer_busy_waits += next.buffer_busy_waits;
+        self.evicted += next.evicted;
     }
 
     /// Returns the growth since an earlier reading.
@@ -115,6 +119,7 @@ impl PoolCounts {
             free_buffer_waits: self.free_buffer_waits - earlier.free_buffer_waits,
             write_complete_waits: self.write_complete_waits - earlier.write_complete_waits,
             buffer_busy_waits: self.buffer_busy_waits - earlier.buffer_busy_waits,
+            evicted: self.evicted - earlier.evicted,
         }
     }
 }
@@ -178,6 +183,8 @@ pub(super) struct Frames {
     pub(super) resident_count: usize,
     /// Transfers that have ended, successfully or not.
     answer_count: u64,
+    /// Blocks that others may have needed, as [`PoolCounts::evicted`] counts them.
+    pub(super) evicted_count: u64,
     /// Unwritten blocks of each writer; `None` for a free writer number.
     unwritten: Vec<Option<u32>>,
     /// Highest LSN of any change in place.
@@ -387,6 +394,7 @@ impl Frames {
             if frame.touch > 0 {
                 frame.touch -= 1;
             } else if buffers.is_idle(index as u32) {
+                self.evicted_count += u64::from(!frame.scanned);
                 one_less(&mut self.resident_count);
                 return Some(index as u32);
             }

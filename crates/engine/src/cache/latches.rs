@@ -229,7 +229,8 @@ impl Latches {
 
     /// Returns the work of the cache so far.
     pub(super) fn counts(&self) -> PoolCounts {
-        self.lock().counts
+        let state = self.lock();
+        PoolCounts { evicted: state.frames.evicted_count, ..state.counts }
     }
 
     /// Returns the number and time of waits for blocks of each file.

@@ -543,6 +543,36 @@ fn a_scan_spares_a_hot_set_and_admits_new_ones() {
     });
 }
 
+/// A sort and a scan take a few frames from others, and then recycle their own.
+#[test]
+fn blocks_that_others_may_need_are_counted_when_they_lose_their_frame() {
+    bounded(|| {
+        let instance = instance(&[("data_files", "1")]);
+        let session = session(&instance);
+        let frames = u64::from(FRAMES);
+        let (_, blocks) =
+            write_segment(&session, &instance, Purpose::Users, (0, 4 * frames)).expect("written");
+        let evicted = || instance.caches().own().counts().evicted;
+        let mut reader = CacheReader::new(&session, instance.caches());
+        let start = evicted();
+        let (single, scanned) = blocks.split_at(FRAMES as usize);
+        single.iter().for_each(|block| drop(reader.get(Purpose::Users, *block, READ).expect("read")));
+        assert_eq!(evicted() - start, frames, "each took the frame of a block that was written");
+        let start = evicted();
+        for _ in 0..20 {
+            write_segment(&session, &instance, Purpose::Temp, (0, 4)).expect("written");
+        }
+        assert!((1..=8).contains(&(evicted() - start)), "{} of {}", evicted() - start, 20 * 4);
+        let start = evicted();
+        let mut scan = scanned;
+        while scan.len() > 1 {
+            let read = reader.read_multiblock(Purpose::Users, scan[0], 1, READ).expect("read").len();
+            scan = &scan[read..];
+        }
+        assert!(evicted() - start <= frames / 4, "{} of {}", evicted() - start, scanned.len());
+    });
+}
+
 #[test]
 fn written_sort_blocks_do_not_age_out_blocks_of_others() {
     bounded(|| {

@@ -28,7 +28,7 @@ use crate::sort::codec::{BytesCodec, Codec};
 use crate::sort::format::{Format, RunFormat};
 use crate::sort::key::KeyBuilder;
 use crate::sort::plan::SortPlan;
-use crate::sort::summary::{self, Divided, SortSummary};
+use crate::sort::summary::{self, Divided, SHARED_MEMORY, SortSummary};
 use crate::sort::word::{WordCodec, WordLayout};
 use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::block::{self, BlockKind, LsnRange};
@@ -78,12 +78,25 @@ pub struct BuildOutcome {
 /// If the table or a column is missing, the index exists, a key is too long, a block is corrupt or
 /// I/O fails. Then nothing of the build remains.
 pub fn create_index(instance: &Instance, spec: &IndexSpec) -> Result<BuildOutcome, EngineError> {
+    create_index_among(instance, spec, 0)
+}
+
+/// Builds an index as [`create_index`], while others are built in the same instance. Its servers
+/// are numbered from `first_server` on, so that no two of an instance have one name.
+///
+/// # Errors
+/// As [`create_index`].
+pub fn create_index_among(
+    instance: &Instance,
+    spec: &IndexSpec,
+    first_server: usize,
+) -> Result<BuildOutcome, EngineError> {
     let (table, columns) = resolve(instance, spec)?;
     let coordinator = instance.recorder.session(Role::Coordinator);
     let block_size = instance.tablespace(table.tablespace).block_size;
     let layout = WordLayout::new(&columns, &table, block_size);
-    let build =
-        Build { instance, spec, table: &table, columns: &columns, lsn: instance.next_lsn(&coordinator)? };
+    let lsn = instance.next_lsn(&coordinator)?;
+    let build = Build { instance, spec, table: &table, columns: &columns, lsn, first_server };
     match layout {
         Some(layout) if layout.fits::<u64>() => build.run(&coordinator, &WordCodec::<u64>::new(layout)),
         Some(layout) => build.run(&coordinator, &WordCodec::<u128>::new(layout)),
@@ -122,6 +135,8 @@ struct Build<'a> {
     table: &'a Table,
     columns: &'a [IndexColumn],
     lsn: Lsn,
+    /// Number of its first server of each role.
+    first_server: usize,
 }
 
 struct SubIndex {
@@ -189,7 +204,7 @@ impl Build<'_> {
         let all = |bytes: usize| Bytes((bytes * degree) as u64);
         let mut memory = plan.memory(settings, degree as u64);
         if plan.direct_writes && conventional_scan {
-            memory.push(("buffer cache".to_string(), settings.cache.db_cache_size));
+            memory.push((SHARED_MEMORY.to_string(), settings.cache.db_cache_size));
         }
         // A conventional scan stages one request; a direct scan reads ahead.
         let scan_buffers = if conventional_scan { 1 } else { options.buffer_count };
@@ -300,7 +315,7 @@ impl Build<'_> {
                 sorter.fill(&records)?;
                 self.finish_part(session, codec, sorter)
             };
-            let server = servers::start(scope, operation, (Role::Serial, 0), work);
+            let server = servers::start(scope, operation, (Role::Serial, self.first_server), work);
             servers::join(coordinator, vec![server])
         });
         part.into_iter().flatten().collect()
@@ -328,7 +343,7 @@ impl Build<'_> {
                 let work = move |session: &Session| {
                     self.sort_range(session, operation, plan, codec, (queue, range, guard))
                 };
-                servers::start(scope, operation, (Role::SortServer, range), work)
+                servers::start(scope, operation, (Role::SortServer, self.first_server + range), work)
             });
             let sorts: Vec<_> = sorts.collect();
             let scans = (0..degree).map(|number| {
@@ -336,7 +351,7 @@ impl Build<'_> {
                 let work = move |session: &Session| {
                     self.scan_ranges(session, operation, codec, granules, (queue, guard), ranges)
                 };
-                servers::start(scope, operation, (Role::ScanServer, number), work)
+                servers::start(scope, operation, (Role::ScanServer, self.first_server + number), work)
             });
             let scans: Vec<_> = scans.collect();
             servers::join(coordinator, scans);

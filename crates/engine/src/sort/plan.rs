@@ -28,6 +28,7 @@ use crate::sort::area::{
     RecordSize, STRIP_BYTES_MAX, STRIP_BYTES_MIN, STRIP_BYTES_TARGET, STRIPS_MAX, STRIPS_MIN,
 };
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
+use crate::sort::summary::SHARED_MEMORY;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance, Settings};
 use plumb_events::{Phase, Session, locked, now};
@@ -289,7 +290,7 @@ impl SortPlan {
         let all = |bytes: Bytes| Bytes(bytes.0 * degree);
         let buffers = match self.direct_writes {
             true => ("sort write buffers".to_string(), all(self.write_buffer_memory())),
-            false => ("buffer cache".to_string(), settings.cache.db_cache_size),
+            false => (SHARED_MEMORY.to_string(), settings.cache.db_cache_size),
         };
         vec![("sort areas".to_string(), all(self.area)), buffers]
     }

@@ -5,6 +5,9 @@ use crate::sort::plan::SortPlan;
 use plumb_events::SortServerSummary;
 use plumb_units::Bytes;
 
+/// Purpose of memory that all sorts of an instance share.
+pub const SHARED_MEMORY: &str = "buffer cache";
+
 /// Returns the summary of a server whose records passed a [`Sorter`](crate::sort::Sorter).
 pub(crate) fn of_sorter(
     name: String,
@@ -58,6 +61,25 @@ pub struct SortSummary {
 }
 
 impl SortSummary {
+    /// Adds a sort that ran at the same time with the same settings. Memory for the same purpose
+    /// adds up, but for the buffer cache, which all sorts of an instance share.
+    #[must_use]
+    pub fn and(mut self, other: SortSummary) -> SortSummary {
+        self.servers.extend(other.servers);
+        if other.sort_read_fac > self.sort_read_fac {
+            (self.sort_read_fac, self.sort_read_fac_source) =
+                (other.sort_read_fac, other.sort_read_fac_source);
+        }
+        for (purpose, bytes) in other.memory {
+            match self.memory.iter_mut().find(|(known, _)| *known == purpose) {
+                Some(_) if purpose == SHARED_MEMORY => {}
+                Some((_, sum)) => *sum += bytes,
+                None => self.memory.push((purpose, bytes)),
+            }
+        }
+        self
+    }
+
     pub(crate) fn new(
         plan: &SortPlan,
         servers: Vec<SortServerSummary>,

@@ -11,6 +11,7 @@ mod reads;
 mod server;
 mod sort;
 mod time;
+mod users;
 
 pub(crate) use doubts::of_circumstances;
 
@@ -32,8 +33,16 @@ const EVENT_GATE: f64 = 0.05;
 
 /// Returns every rule, in the order of the table.
 pub fn all() -> impl Iterator<Item = &'static FindingRule> {
-    let groups =
-        [doubts::RULES, time::RULES, log::RULES, reads::RULES, cache::RULES, sort::RULES, server::RULES];
+    let groups = [
+        doubts::RULES,
+        time::RULES,
+        log::RULES,
+        reads::RULES,
+        cache::RULES,
+        users::RULES,
+        sort::RULES,
+        server::RULES,
+    ];
     groups.into_iter().flatten()
 }
 

@@ -1,7 +1,8 @@
 //! Each rule against a period that meets its threshold.
 
 use plumb_findings::{
-    Absorbed, Advisory, Grown, Origin, Reached, RunFacts, Signals, SortFacts, TablespaceIo, findings, rules,
+    Absorbed, Advisory, Grown, Origin, Reached, RunFacts, Signals, SortFacts, TablespaceIo, UsersFacts,
+    findings, rules,
 };
 use plumb_record::{Finding, IoTally, WaitEvent};
 
@@ -96,7 +97,24 @@ fn import(signals: &mut Signals) {
     signals.origin = Origin::Import;
 }
 
+/// Users of whose blocks the build displaces a part.
+fn users(signals: &mut Signals) -> &mut UsersFacts {
+    run(signals).users.get_or_insert(UsersFacts {
+        operations_per_s: [8_000.0, 2_000.0],
+        p99_ns: [200_000, 9_000_000],
+        misses: [0.0, 0.07],
+        evicted: 4_100,
+        read_ns: 3_000 * MS,
+        scans_through_cache: false,
+    })
+}
+
 const CASES: &[(&str, Change)] = &[
+    ("U1", |it| {
+        sort(it).direct_writes = false;
+        users(it);
+    }),
+    ("U2", |it| users(it).misses = [0.0, 0.001]),
     ("D1", |it| run(it).delay_ns = 1000),
     ("D2", |it| run(it).stopped_ns = Some(5)),
     ("G2", |it| {

@@ -4,9 +4,9 @@
 //! the DB time, and events to the waits.
 
 use plumb_events::SortServerSummary;
-use plumb_events::{Direction, SessionKind, Unit};
+use plumb_events::{Direction, LatencyHistogram, SessionKind, Unit};
 use plumb_record::*;
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos};
 
 const MB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
@@ -23,6 +23,7 @@ pub(crate) fn large_sort() -> Record {
         command: None,
         imported: None,
         scan: None,
+        users: None,
         snoop: None,
         server: None,
         schema_version: SCHEMA_VERSION,
@@ -499,6 +500,7 @@ fn buffer_pools() -> Vec<PoolStats> {
             free_buffer_waits: 212,
             write_complete_waits: 3,
             buffer_busy_waits: 17,
+            evicted: 180,
             census: vec![cached("USERS", 2_210, 0), cached("TEMP", 5_100, 812)],
         },
         PoolStats {
@@ -511,6 +513,83 @@ fn buffer_pools() -> Vec<PoolStats> {
             ..PoolStats::default()
         },
     ]
+}
+
+/// Response times of `count` operations between these two, evenly spread.
+fn between(count: u64, [least_us, most_us]: [u64; 2]) -> LatencyHistogram {
+    let mut latency = LatencyHistogram::default();
+    for number in 0..count {
+        latency.add(Nanos((least_us + (most_us - least_us) * number / count.max(1)) * 1000));
+    }
+    latency
+}
+
+/// Users whose blocks a sort through the cache displaces.
+pub(crate) fn users() -> Users {
+    let wait = |event: &str, class: &str, waits, time_ns| WaitEvent {
+        event: event.to_string(),
+        wait_class: class.to_string(),
+        waits,
+        time_ns,
+        max_ns: None,
+        histogram: Vec::new(),
+        latency: None,
+    };
+    let part = |name: &str, start_ns, elapsed_ns, latency: LatencyHistogram, reads| {
+        let gets = latency.count() * 63;
+        let read_waits = wait("db file sequential read", "User I/O", reads, reads * 120_000);
+        let idle = wait("SQL*Net message from client", "Idle", 9, 9_000 * MS);
+        let pool = PoolStats {
+            block_bytes: 8192,
+            buffers: 2_560,
+            gets,
+            hits: gets - reads,
+            reads,
+            writes: if reads > 0 { 5_120 } else { 0 },
+            free_buffer_waits: if reads > 0 { 91 } else { 0 },
+            evicted: reads * 2,
+            ..PoolStats::default()
+        };
+        let time = SessionsTime { cpu_ns: latency.count() * 60_000, events: vec![read_waits, idle] };
+        let name = name.to_string();
+        UsersPart { name, start_ns, elapsed_ns, latency, gets, hits: gets - reads, reads, time, pool }
+    };
+    Users {
+        sessions: 8,
+        hot_blocks: 1_280,
+        table_blocks: 8_192,
+        block_bytes: 8_192,
+        rate: 2_000,
+        parts: vec![
+            part("before", 13_000 * MS, 3_000 * MS, between(6_010, [60, 190]), 0),
+            part("during", 16_000 * MS, 12_000 * MS, between(23_100, [60, 9_200]), 41_300),
+            part("after", 28_000 * MS, 3_000 * MS, between(5_990, [60, 240]), 620),
+        ],
+        build: SessionsTime {
+            cpu_ns: 6_100 * MS,
+            events: vec![
+                wait("free buffer waits", "Configuration", 91, 2_730 * MS),
+                wait("direct path read", "User I/O", 1_180, 900 * MS),
+            ],
+        },
+    }
+}
+
+/// Two builds at once, of which one got half of the memory of the other's.
+pub(crate) fn sorters() -> Vec<Sorter> {
+    let sorter = |index: &str, seconds: u64, megabytes: u64, runs| Sorter {
+        index: index.to_string(),
+        elapsed_ns: seconds * 1_000 * MS,
+        servers: 2,
+        area_bytes: megabytes * MB,
+        rows: 10_000_000,
+        runs,
+        run_bytes: 340 * MB,
+        merge_passes: 1,
+        merge_width: runs / 2,
+        intermediate_merges: 0,
+    };
+    vec![sorter("SALES_STORE_PROD", 14, 8, 44), sorter("SALES_2_STORE_PROD", 15, 8, 46)]
 }
 
 /// Distributes bytes over buckets of a quarter second, with a fixed variation.
@@ -574,6 +653,7 @@ fn sort() -> Sort {
         direct_writes_used: true,
         direct_writes_reason: "the sort area is more than ten times its write buffers".to_string(),
         servers: vec![server("p002", 5_013_220, 3, 170), server("p003", 4_986_780, 3, 170)],
+        sorters: Vec::new(),
     }
 }
 

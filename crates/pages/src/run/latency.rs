@@ -29,7 +29,8 @@ pub(super) fn responses(record: &Record) -> Option<Section> {
     table = table.numbers(QUANTILES.map(|(name, _)| name)).numbers(["Max", "N above"]);
     for response in &record.responses {
         let latency = &response.latency;
-        let per_second = PerSecond { total: latency.count() as f64, elapsed_ns: record.header.elapsed_ns };
+        let elapsed_ns = response.elapsed_ns.unwrap_or(record.header.elapsed_ns);
+        let per_second = PerSecond { total: latency.count() as f64, elapsed_ns };
         let mut cells = vec![
             Cell::from(&response.operation),
             Cell::of(Count(latency.count())),

@@ -29,6 +29,7 @@ mod snapshots;
 mod sort;
 mod summary;
 mod time;
+mod users;
 mod work;
 
 pub(super) use device::{devices_of, facts as device_facts, in_one_line as device_line};
@@ -88,6 +89,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections.push(load::cache_sizes(record));
     sections.push(load::load_profile(record));
     sections.extend(scan::scan(record));
+    sections.extend(users::users(record));
     sections.extend(latency::responses(record));
     sections.push(events::top(record));
     sections.extend(io::profile(record));

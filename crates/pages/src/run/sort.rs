@@ -1,9 +1,9 @@
 //! The sort: work areas, runs, merges and the reasons for them.
 
 use plumb_events::SortServerSummary;
-use plumb_record::{Record, Sort};
-use plumb_report::format::{Count, Figure, Percent, Size};
-use plumb_report::table::{Cell, Facts, Table};
+use plumb_record::{Record, Sort, Sorter};
+use plumb_report::format::{Count, Figure, Percent, Seconds, Size};
+use plumb_report::table::{Cell, Facts, RowKind, Table};
 use plumb_report::{Section, cells};
 use plumb_units::total_of;
 
@@ -14,7 +14,55 @@ pub(super) fn sort(record: &Record) -> Option<Section> {
         .note("optimal: no spill; one-pass: spilled and merged once; multi-pass: merged again")
         .table(work_areas(sort))
         .facts(decisions(sort));
+    let section = if sort.sorters.is_empty() { section } else { section.table(sorters(&sort.sorters)) };
     Some(if sort.servers.is_empty() { section } else { section.table(servers(&sort.servers)) })
+}
+
+/// Shows builds at the same time: what each got, and what it did.
+fn sorters(sorters: &[Sorter]) -> Table {
+    let mut table = Table::default()
+        .text(["Index"])
+        .numbers([
+            "Elapsed\n(s)",
+            "Servers",
+            "Memory\ngot",
+            "Rows",
+            "Runs",
+            "All runs\nwritten",
+            "Merge\npasses",
+            "Merge\nwidth",
+            "Intermediate\nmerges",
+        ])
+        .with_caption("Builds at the same time");
+    let sum = |of: fn(&Sorter) -> u64| total_of(sorters.iter().map(of));
+    for sorter in sorters {
+        table.row(cells![
+            &sorter.index,
+            Seconds(sorter.elapsed_ns),
+            Count(sorter.servers),
+            Size(sorter.area_bytes),
+            Count(sorter.rows),
+            Count(sorter.runs),
+            Size(sorter.run_bytes),
+            Count(sorter.merge_passes),
+            Count(sorter.merge_width),
+            Count(sorter.intermediate_merges)
+        ]);
+    }
+    let all = cells![
+        "all",
+        "",
+        Count(sum(|sorter| sorter.servers)),
+        Size(sum(|sorter| sorter.area_bytes)),
+        Count(sum(|sorter| sorter.rows)),
+        Count(sum(|sorter| sorter.runs)),
+        Size(sum(|sorter| sorter.run_bytes)),
+        "",
+        "",
+        Count(sum(|sorter| sorter.intermediate_merges))
+    ];
+    table.push(RowKind::Total, all);
+    table
 }
 
 fn work_areas(sort: &Sort) -> Table {

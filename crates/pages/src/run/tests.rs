@@ -1,6 +1,6 @@
 //! Snapshots of reports of fixed records, and properties that no snapshot shows.
 
-use super::fixture::{empty, large_sort};
+use super::fixture::{self, empty, large_sort};
 use super::{document, sections};
 use crate::{browser, section_text};
 use plumb_events::LatencyHistogram;
@@ -54,6 +54,32 @@ fn html_sections_show_the_same_tables() {
     }
 }
 
+/// Users during the build and several builds, in the sections that have them.
+#[test]
+fn users_and_builds_at_once_are_shown_part_by_part() {
+    let mut record = large_sort();
+    let users = fixture::users();
+    let response = |part: &plumb_record::UsersPart| Response {
+        operation: format!("users {}", part.name),
+        latency: part.latency.clone(),
+        elapsed_ns: Some(part.elapsed_ns),
+    };
+    record.responses = users.parts.iter().map(response).collect();
+    record.users = Some(users);
+    if let Some(sort) = &mut record.sort {
+        sort.sorters = fixture::sorters();
+    }
+    let shown = sections(&record);
+    let shown = shown.iter().filter(|section| ["users", "responses", "sort"].contains(&section.id));
+    let lines: Vec<String> =
+        shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
+    let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
+    insta::assert_snapshot!(lines.join("\n"));
+    insta::assert_snapshot!("summary_of_a_run_with_users", summary::render(&document(&record)));
+    let section = sections(&record).into_iter().find(|section| section.id == "users");
+    insta::assert_snapshot!("html_users", html::render_section(&section.expect("a section")));
+}
+
 /// A quantile with few waits above it is blank.
 #[test]
 fn quantiles_stand_beside_the_counts_behind_them() {
@@ -66,7 +92,8 @@ fn quantiles_stand_beside_the_counts_behind_them() {
     record.foreground_events[0].latency = Some(lasting(100_000));
     record.foreground_events[1].latency = Some(lasting(120));
     record.background_events[0].latency = Some(lasting(3));
-    record.responses = vec![Response { operation: "select".to_string(), latency: lasting(3000) }];
+    record.responses =
+        vec![Response { operation: "select".to_string(), latency: lasting(3000), elapsed_ns: None }];
     let shown = sections(&record);
     let shown = shown.iter().filter(|section| ["responses", "latency"].contains(&section.id));
     let lines: Vec<String> =

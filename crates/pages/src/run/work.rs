@@ -29,7 +29,11 @@ fn statistic(record: &Record, name: &str) -> u64 {
 }
 
 fn rate(record: &Record, total: u64) -> String {
-    let rate = PerSecond { total: total as f64, elapsed_ns: record.header.elapsed_ns }.rate();
+    rate_over(record.header.elapsed_ns, total)
+}
+
+fn rate_over(elapsed_ns: u64, total: u64) -> String {
+    let rate = PerSecond { total: total as f64, elapsed_ns }.rate();
     Count(rate.round() as u64).figure()
 }
 
@@ -63,7 +67,8 @@ fn commits(record: &Record) -> Option<Headline> {
 
 /// Returns operations a second with their response times.
 fn operations(record: &Record, response: &Response) -> Headline {
-    let value = format!("{}/s", rate(record, response.latency.count()));
+    let elapsed_ns = response.elapsed_ns.unwrap_or(record.header.elapsed_ns);
+    let value = format!("{}/s", rate_over(elapsed_ns, response.latency.count()));
     let times = quantiles(&response.latency);
     let aside = if times.is_empty() { format!("mean {}", response.latency.mean()) } else { times };
     tile(format!("Operations: {}", response.operation), value, aside)

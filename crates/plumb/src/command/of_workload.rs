@@ -110,7 +110,9 @@ fn require_effect(asked: &Inline, study: &definition::Study) -> Result<(), Failu
     let switched = |name: &str| all.iter().any(|(option, varied)| *option == "--factor " && varied == name);
     for (option, name) in &all {
         let idle = work.without_effect(&[name]);
-        if let Some((parameter, why)) = idle.filter(|(it, _)| !it.depends_on().is_some_and(switched)) {
+        if let Some((parameter, why)) =
+            idle.filter(|(it, _)| !it.depends_on(work.workload).is_some_and(switched))
+        {
             let what = format!("{option}{}: it has no effect, for {why}; or leave it out", parameter.name);
             return Err(Failure::usage(what));
         }

@@ -6,23 +6,7 @@ use serde_json::Value;
 
 /// Runs the workload with these settings and returns the record.
 fn run(rows: &str, settings: &[&str]) -> Value {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut arguments = vec!["run", "large-sort", "--json", "--rows", rows];
-    for setting in settings {
-        arguments.extend(["--set", setting]);
-    }
-    let record = fine(directory.path(), arguments);
-    assert_eq!(names(directory.path()), Vec::<String>::new(), "the temporary database is removed");
-    let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
-    let list = |name: &str| record[name].as_array().expect("a list").clone();
-    assert!(!list("checks").is_empty());
-    for check in list("checks") {
-        assert_eq!(check["passed"], true, "{settings:?}: {check}");
-    }
-    for receipt in list("receipts") {
-        assert_ne!(receipt["held"], "contradicted", "{settings:?}: {receipt}");
-    }
-    record
+    run_with(rows, &[], settings)
 }
 
 fn receipts<'a>(record: &'a Value, setting: &str) -> Vec<&'a Value> {
@@ -64,6 +48,28 @@ fn statistic(record: &Value, name: &str) -> u64 {
     let statistics = record["statistics"].as_array().expect("a list");
     let row = statistics.iter().find(|row| row["name"] == name).expect("a statistic of that name");
     row["total"].as_u64().expect("a count")
+}
+
+/// Runs the workload with parameters and settings and returns the record.
+fn run_with(rows: &str, parameters: &[&str], settings: &[&str]) -> Value {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut arguments = vec!["run", "large-sort", "--json", "--rows", rows];
+    arguments.extend(parameters);
+    for setting in settings {
+        arguments.extend(["--set", setting]);
+    }
+    let record = fine(directory.path(), arguments);
+    assert_eq!(names(directory.path()), Vec::<String>::new(), "the temporary database is removed");
+    let record: Value = serde_json::from_str(&record).expect("stdout is the record and nothing else");
+    let list = |name: &str| record[name].as_array().expect("a list").clone();
+    assert!(!list("checks").is_empty());
+    for check in list("checks") {
+        assert_eq!(check["passed"], true, "{settings:?}: {check}");
+    }
+    for receipt in list("receipts") {
+        assert_ne!(receipt["held"], "contradicted", "{settings:?}: {receipt}");
+    }
+    record
 }
 
 /// Enough rows that sort areas of 64K spill.
@@ -327,6 +333,79 @@ fn block_extent_and_file_settings_are_those_of_the_files() {
             assert!(held(&record, setting), "{block}: {:?}", receipts(&record, setting));
         }
     }
+}
+
+/// Users of three sessions for a fifth of a second before the build, and after it.
+const USERS: [&str; 12] = [
+    "--with",
+    "slob",
+    "--scale",
+    "512",
+    "--sessions",
+    "3",
+    "--work-unit",
+    "8",
+    "--alone",
+    "0.2",
+    "--hot-pct",
+    "40",
+];
+
+#[test]
+fn users_read_before_during_and_after_a_build_that_goes_through_their_cache() {
+    let settings = [SMALL_AREA, "db_cache_size=4M", "sort_direct_writes=false", "parallel_degree=1"];
+    let record = run_with(ROWS, &USERS, &settings);
+    let parts = record["users"]["parts"].as_array().expect("a list");
+    let names: Vec<&str> = parts.iter().filter_map(|part| part["name"].as_str()).collect();
+    assert_eq!(names, ["before", "during", "after"]);
+    for part in parts {
+        assert!(part["gets"].as_u64() > Some(0), "{part}");
+    }
+    assert_eq!(parts[0]["reads"], 0, "all their blocks are in the cache");
+    assert!(!held_text(&record, "sort_direct_writes").contains(" 0 B of runs through the cache"));
+    let checks = record["checks"].as_array().expect("a list");
+    let of =
+        |name: &str| checks.iter().any(|check| check["name"].as_str().is_some_and(|it| it.starts_with(name)));
+    assert!(of("users: all rows are there") && of("entries = rows"), "{checks:?}");
+    let measures = record["measures"].as_array().expect("a list");
+    assert!(measures.iter().any(|row| row["name"] == "users p50 during"), "{measures:?}");
+    let direct = [SMALL_AREA, "db_cache_size=4M", "sort_direct_writes=true", "sort_write_buffer_size=32K"];
+    let record = run_with(ROWS, &USERS, &direct);
+    assert!(held_text(&record, "sort_direct_writes").contains(": 0 B of runs through the cache"));
+}
+
+/// Returns the evidence of a setting's first receipt.
+fn held_text<'a>(record: &'a Value, setting: &str) -> &'a str {
+    receipts(record, setting)[0]["evidence"].as_str().expect("a text")
+}
+
+#[test]
+fn sorters_at_once_share_their_memory_and_are_verified_each() {
+    let settings = ["parallel_degree=2"];
+    let record = run_with("100000", &["--sorters", "3", "--sort-memory", "600K"], &settings);
+    let sorters = record["sort"]["sorters"].as_array().expect("a list");
+    assert_eq!(sorters.len(), 3);
+    for (sorter, index) in
+        sorters.iter().zip(["SALES_STORE_PROD", "SALES_2_STORE_PROD", "SALES_3_STORE_PROD"])
+    {
+        assert_eq!((&sorter["index"], &sorter["rows"]), (&Value::from(index), &Value::from(100_000)));
+        assert_eq!(sorter["area_bytes"], 2 * 96 * 1024, "each server gets a sixth, in whole blocks");
+        assert!(sorter["runs"].as_u64() > Some(0), "{sorter}");
+    }
+    assert_eq!(statistic(&record, "index entries"), 300_000);
+    assert!(held(&record, "sort-memory") && held(&record, "parallel_degree"));
+    let checks = record["checks"].as_array().expect("a list");
+    let of = |table: &str| {
+        let names = checks.iter().filter_map(|check| check["name"].as_str());
+        names.filter(|name| name.starts_with(table)).count()
+    };
+    assert_eq!(of("SALES_3: "), of("SALES: "));
+    let sessions = record["sessions"].as_array().expect("a list");
+    let mut servers: Vec<&Value> =
+        sessions.iter().filter(|it| it["role"] == "PX sort server").map(|it| &it["name"]).collect();
+    servers.sort_by_key(|name| name.to_string());
+    servers.dedup();
+    assert_eq!(servers.len(), 6, "each server has a name of its own");
 }
 
 #[test]

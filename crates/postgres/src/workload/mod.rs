@@ -139,8 +139,37 @@ pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &REDO, &SLOB, &SCAN, &PGBENCH
 
 /// Returns the workload parameter of that name, if a study may vary it.
 pub(crate) fn parameter(name: &str) -> Option<&'static Parameter> {
-    let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
-    parameters.into_iter().find(|parameter| parameter.decides == Decides::Work && parameter.is_named(name))
+    let of = |workload: &&'static Workload| {
+        let of_server =
+            |parameter: &&Parameter| parameter.decides == Decides::Work && takes(workload, parameter);
+        workload.parameters.iter().filter(of_server).find(|parameter| parameter.is_named(name))
+    };
+    WORKLOADS.iter().find_map(of)
+}
+
+/// Parameters of a large sort that only the embedded engine carries out.
+const OF_THE_ENGINE: [&str; 8] =
+    ["sorters", "sort-memory", "with", "scale", "hot-pct", "alone", "work-unit", "rate"];
+
+/// True if a server carries out this parameter of a workload.
+fn takes(workload: &Workload, parameter: &Parameter) -> bool {
+    workload.name != LARGE_SORT.name || !OF_THE_ENGINE.contains(&parameter.name)
+}
+
+/// Rejects work that only the embedded engine carries out.
+///
+/// # Errors
+/// If a parameter asks for more than one build, or for users.
+pub(crate) fn require(work: &Work) -> Result<(), PostgresError> {
+    if work.workload.name != LARGE_SORT.name {
+        return Ok(());
+    }
+    let usual = Work::of(work.workload);
+    let refused = OF_THE_ENGINE.into_iter().find(|name| work.value(name) != usual.value(name));
+    refused.map_or(Ok(()), |name| {
+        let why = format!("{name}: the embedded engine alone has it; leave it out, or leave out the server");
+        Err(PostgresError::Unfit(why))
+    })
 }
 
 /// Returns the execution of a workload of [`WORKLOADS`].

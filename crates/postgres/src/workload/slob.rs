@@ -359,7 +359,11 @@ impl Begun for Running<'_> {
         }
         let later = buffer_gets(&mut self.beside)?;
         let [hits, reads] = [0, 1].map(|at| later[at].saturating_sub(self.gets[at]));
-        let response = |(kind, latency): (&'static str, _)| Response { operation: kind.to_string(), latency };
+        let response = |(kind, latency): (&'static str, _)| Response {
+            operation: kind.to_string(),
+            latency,
+            elapsed_ns: None,
+        };
         Ok(WorkOutcome {
             done: WorkDone {
                 table: relation_size(&mut self.beside, &SlobSpec::table(0))?,

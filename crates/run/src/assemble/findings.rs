@@ -7,10 +7,10 @@ use super::{Evidence, one_pass};
 use crate::settings;
 use plumb_engine::Setting;
 use plumb_engine::sort::summary::Divided;
-use plumb_events::{Event, IoStream, SessionKind, Statistic};
-use plumb_findings::{Absorbed, Grown, RunFacts, Signals, SortFacts};
+use plumb_events::{Event, Function, IoStream, SessionKind, Statistic};
+use plumb_findings::{Absorbed, Grown, RunFacts, Signals, SortFacts, UsersFacts};
 use plumb_io::{DirectIo, MethodKind};
-use plumb_record::{Fact, Finding, Record, SessionTime};
+use plumb_record::{Fact, Finding, Record, SessionTime, UsersPart, WaitEvent};
 use plumb_units::{Bytes, total_of};
 
 pub(super) fn findings(seen: &Evidence, record: &Record) -> Vec<Finding> {
@@ -36,6 +36,7 @@ fn facts(seen: &Evidence, record: &Record) -> RunFacts {
         sessions_ns: total_of(record.sessions.iter().map(|session| session.elapsed_ns)),
         unaccounted_ns: record.sessions.iter().map(SessionTime::unaccounted_ns).sum(),
         sort: sort(seen, record),
+        users: users(seen, record),
         cpu_ns: total_of(foreground.map(|session| session.cpu_ns + session.wait_cpu_ns)),
         did_nothing: did_nothing(seen, record),
         quota: record.header.host.cpu_quota.is_some() || record.is_doubtful(&[Fact::Quota]),
@@ -109,6 +110,23 @@ fn sort(seen: &Evidence, record: &Record) -> Option<SortFacts> {
         by_key: seen.measured.outcome.sort.as_ref()?.divided == Divided::ByKey,
         mapped_bytes: total_of(servers.iter().map(|server| server.area_mapped.0)),
         mapping_ns: total_of(servers.iter().map(|server| server.area_mapping.0)),
+    })
+}
+
+/// Returns the users before the build and during it.
+fn users(seen: &Evidence, record: &Record) -> Option<UsersFacts> {
+    let users = record.users.as_ref()?;
+    let [before, during] = ["before", "during"].map(|name| users.part(name));
+    let pair = [before?, during?];
+    let reads = |event: &&WaitEvent| Function::of_event(&event.event) == Some(Function::BufferCacheReads);
+    let waits = pair[1].time.events.iter().filter(reads);
+    Some(UsersFacts {
+        operations_per_s: pair.map(UsersPart::operations_per_s),
+        p99_ns: pair.map(|part| part.latency.quantile(0.99).0),
+        misses: pair.map(|part| part.reads as f64 / part.gets.max(1) as f64),
+        evicted: pair[1].pool.evicted,
+        read_ns: total_of(waits.map(|event| event.time_ns)),
+        scans_through_cache: !seen.inside.settings.scans_directly(seen.inside.degree),
     })
 }
 

@@ -68,6 +68,7 @@ pub(super) fn pool_row(block_size: BlockSize, buffers: u64, counts: &PoolCounts)
         free_buffer_waits: counts.free_buffer_waits,
         write_complete_waits: counts.write_complete_waits,
         buffer_busy_waits: counts.buffer_busy_waits,
+        evicted: counts.evicted,
         census: Vec::new(),
     }
 }

@@ -61,21 +61,35 @@ pub(super) fn rows(period: &Counted, outcome: &Done) -> Vec<LoadRow> {
             count("Rows scanned", Statistic::TableScanRows),
         ]);
     }
+    if outcome.users.is_some() || outcome.slob.is_some() {
+        rows.extend(operations(&count));
+    }
     if outcome.slob.is_some() {
-        rows.extend([
-            count("Executes (operations)", Statistic::ExecuteCount),
-            count("Physical reads (blocks)", Statistic::PhysicalReadBlocks),
-            count("Physical writes (blocks)", Statistic::PhysicalWriteBlocks),
-            count("Rows read by index", Statistic::RowsFetchedByRowId),
-            count("Block changes", Statistic::BlockChanges),
-            count("Rows updated", Statistic::RowsUpdated),
-            count("Redo size (bytes)", Statistic::RedoSize),
-            count("Redo writes", Statistic::RedoWrites),
-            count("User commits", Statistic::UserCommits),
-            count("User rollbacks", Statistic::UserRollbacks),
-        ]);
+        rows.extend(updates(&count));
     }
     rows
+}
+
+/// Returns the rows of operations that read blocks through the cache.
+fn operations(count: &dyn Fn(&str, Statistic) -> LoadRow) -> [LoadRow; 3] {
+    [
+        count("Executes (operations)", Statistic::ExecuteCount),
+        count("Physical reads (blocks)", Statistic::PhysicalReadBlocks),
+        count("Physical writes (blocks)", Statistic::PhysicalWriteBlocks),
+    ]
+}
+
+/// Returns the further rows of operations that may update.
+fn updates(count: &dyn Fn(&str, Statistic) -> LoadRow) -> [LoadRow; 7] {
+    [
+        count("Rows read by index", Statistic::RowsFetchedByRowId),
+        count("Block changes", Statistic::BlockChanges),
+        count("Rows updated", Statistic::RowsUpdated),
+        count("Redo size (bytes)", Statistic::RedoSize),
+        count("Redo writes", Statistic::RedoWrites),
+        count("User commits", Statistic::UserCommits),
+        count("User rollbacks", Statistic::UserRollbacks),
+    ]
 }
 
 /// Returns the operations due in the run but not begun at its end, if operations arrive at a rate.
@@ -89,5 +103,10 @@ pub(super) fn responses(seen: &Evidence) -> Vec<Response> {
     let Some(slob) = &seen.measured.outcome.slob else { return Vec::new() };
     let named = ["select", "update", "scan"].into_iter().zip(&slob.responses);
     let done = named.filter(|(_, latency)| latency.count() > 0);
-    done.map(|(name, latency)| Response { operation: name.to_string(), latency: latency.clone() }).collect()
+    let named = done.map(|(name, latency)| Response {
+        operation: name.to_string(),
+        latency: latency.clone(),
+        elapsed_ns: None,
+    });
+    named.collect()
 }

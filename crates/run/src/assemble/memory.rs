@@ -1,10 +1,12 @@
 //! Declared memory and used memory.
 
 use super::Evidence;
-use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, ScanDone, SlobDone, UPDATER_BYTES};
+use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, ScanDone, UPDATER_BYTES};
+use plumb_engine::sort::summary::SHARED_MEMORY;
 use plumb_engine::{Setting, Settings};
 use plumb_record::{Memory, MemoryArea};
 use plumb_units::Bytes;
+use plumb_workload::slob::SlobSpec;
 
 /// Memory of the program besides the budget: its code, the recorder's profiles (a quarter of a
 /// megabyte a session), rings, stacks and the allocator's slack. With 32 sessions 69 MB were seen.
@@ -61,17 +63,17 @@ fn of_scan(seen: &Evidence, scan: &ScanDone) -> [MemoryArea; 2] {
 }
 
 /// Cache, log buffer with a write from it, and sessions, each with its blocks in flight.
-fn of_slob(seen: &Evidence, slob: &SlobDone) -> [MemoryArea; 3] {
+fn of_slob(seen: &Evidence, spec: &SlobSpec) -> [MemoryArea; 3] {
     let settings = &seen.inside.settings;
     let blocks = 1
         + settings.number(Setting::DbBlockPrefetchLimit)
-        + if slob.spec.scan_pct > 0 { settings.number(Setting::DbFileMultiblockReadCount) } else { 0 };
-    let updater = if slob.spec.update_pct > 0 { UPDATER_BYTES } else { 0 };
-    let session = SESSION_BYTES + updater + blocks * slob.spec.block_bytes;
+        + if spec.scan_pct > 0 { settings.number(Setting::DbFileMultiblockReadCount) } else { 0 };
+    let updater = if spec.update_pct > 0 { UPDATER_BYTES } else { 0 };
+    let session = SESSION_BYTES + updater + blocks * spec.block_bytes;
     [
         ("Buffer cache", settings.number(Setting::DbCacheSize)),
         log_buffer(settings),
-        ("Sessions", session.saturating_mul(slob.spec.sessions)),
+        ("Sessions", session.saturating_mul(spec.sessions)),
     ]
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
@@ -94,7 +96,12 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
         areas.push(MemoryArea { name: "Trace".to_string(), bytes: trace.memory().0 });
     }
     if let Some(slob) = &outcome.slob {
-        areas.extend(of_slob(seen, slob));
+        areas.extend(of_slob(seen, &slob.spec));
+    }
+    if let Some(users) = &outcome.users {
+        // The build may have declared the cache already.
+        let declared = areas.iter().any(|area| area.name == SHARED_MEMORY);
+        areas.extend(of_slob(seen, &users.spec.reads).into_iter().skip(usize::from(declared)));
     }
     if let Some(log) = outcome.log.as_ref().filter(|log| log.read_back.0 > 0) {
         areas.push(MemoryArea { name: "Log records read back".to_string(), bytes: log.read_back.0 });

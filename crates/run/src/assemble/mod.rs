@@ -23,8 +23,10 @@ mod scan;
 mod session_snapshot;
 mod settings;
 mod sort;
+mod users;
 
 pub(crate) use receipts::seen_of;
+pub(crate) use users::{measure as users_measure, measures_in_words as users_measures};
 
 use crate::evidence::Evidence;
 use crate::rows::{self, Counted};
@@ -46,6 +48,7 @@ pub fn record(seen: &Evidence) -> Record {
     let period = &seen.measured.period;
     let counted = Counted::of(period);
     let trace = seen.measured.trace.as_ref();
+    let users = users::users(seen, &timeline);
     let mut record = Record {
         schema_version: SCHEMA_VERSION,
         header: header::header(seen),
@@ -81,14 +84,15 @@ pub fn record(seen: &Evidence) -> Record {
         io_profile: phases::profile(&timeline),
         beside: seen.beside.as_ref().map(|looks| beside::beside(looks, &timeline)),
         intervals: beside::intervals(seen, &timeline),
-        responses: load_profile::responses(seen),
+        responses: [load_profile::responses(seen), users::responses(users.as_ref())].concat(),
         sort: sort::sort(seen),
         scan: scan::scan(seen),
         log: log_io::log_io(seen, trace),
         trace: trace.map(|kept| trace::summary(kept, timeline.since_start(seen.measured.begin))),
         parameters: seen.asked.parameters.clone(),
         settings: settings::settings(seen),
-        measures: Vec::new(),
+        measures: users::measured(users.as_ref()),
+        users,
         command: None,
         imported: None,
         snoop: None,

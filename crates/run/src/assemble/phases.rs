@@ -214,7 +214,10 @@ impl BuildBytes {
             Phase::Backup => self.copied,
             // Requests of the calibrator belong to no session of this run.
             Phase::MixBefore | Phase::MixAfter => 0,
-            Phase::Load
+            // Outside the measured period, as the load is.
+            Phase::UsersBefore
+            | Phase::UsersAfter
+            | Phase::Load
             | Phase::IndexCreation
             | Phase::DeviceProbe
             | Phase::Verify

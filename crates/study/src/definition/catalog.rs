@@ -11,6 +11,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("sort-write-buffers.toml", include_str!("../../../../studies/sort-write-buffers.toml")),
     ("sort-area.toml", include_str!("../../../../studies/sort-area.toml")),
     ("memory-sweep.toml", include_str!("../../../../studies/memory-sweep.toml")),
+    ("sorters-beside-users.toml", include_str!("../../../../studies/sorters-beside-users.toml")),
     ("placement.toml", include_str!("../../../../studies/placement.toml")),
     ("redo-direct.toml", include_str!("../../../../studies/redo-direct.toml")),
     ("redo-sync-method.toml", include_str!("../../../../studies/redo-sync-method.toml")),

@@ -24,6 +24,7 @@ mod start;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod users;
 
 pub(super) use io::all_direct;
 pub(super) use sort::given_cost;
@@ -147,6 +148,7 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     receipts.extend(places::places(seen));
     receipts.extend(start::receipts(seen));
     receipts.extend(slob::parameters(seen));
+    receipts.extend(users::parameters(seen));
     receipts.extend(log::trace(seen));
     if seen.inside.in_memory() {
         without_files(seen, &mut receipts);

@@ -52,7 +52,10 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
 
 /// Judges the number of blocks requested at once.
 pub(super) fn prefetch(seen: &Evidence) -> Option<Finding> {
-    seen.measured.outcome.slob.as_ref()?;
+    let done = &seen.measured.outcome;
+    if done.slob.is_none() && done.users.is_none() {
+        return None;
+    }
     let asked = seen.inside.settings.number(Setting::DbBlockPrefetchLimit);
     let waits = |event| seen.measured.period.event(event, SessionKind::Foreground).count;
     let (parallel, single) = (waits(Event::DbFileParallelRead), waits(Event::DbFileSequentialRead));

@@ -113,12 +113,14 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
     let direct = period.statistic(Statistic::PhysicalWritesDirectTemp);
     let cached = period.statistic(Statistic::PhysicalWritesFromCache);
     let batches = period.statistic(Statistic::DbwrBatches);
+    let through = through_cache(seen);
     let outcome = seen.measured.outcome.sort.as_ref()?;
     let evidence = format!(
-        "{} written by the sort itself, {} by DBWR in {} ({})",
+        "{} written by the sort itself, {} by DBWR in {}: {} of runs through the cache ({})",
         counted(direct, "run block"),
         RowCount(cached),
         counted(batches, "batch"),
+        Bytes(through),
         outcome.direct_writes_reason
     );
     let asked = match seen.inside.settings.word(Setting::SortDirectWrites) {
@@ -128,12 +130,18 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
     };
     // Runs that fit the cache need not be written.
     Some(match asked {
-        true => Finding::that(direct > 0 && cached == 0, evidence),
-        false if direct == 0 && cached == 0 => {
+        true => Finding::that(direct > 0 && through == 0, evidence),
+        false if direct == 0 && through == 0 => {
             Finding::not_checked(format!("{evidence}; the runs fitted the cache"))
         }
         false => Finding::that(direct == 0, evidence),
     })
+}
+
+/// Bytes of sort runs that database writers wrote: those that went through the cache.
+fn through_cache(seen: &Evidence) -> u64 {
+    let writers = seen.measured.period.sessions.iter().filter(|it| it.role == Role::DatabaseWriter);
+    writers.map(|session| session.streams[IoStream::TempWrites as usize].bytes).sum()
 }
 
 /// Judges the mean write of a run.
@@ -259,7 +267,8 @@ impl Merge {
 }
 
 pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
-    let asked = seen.inside.degree;
+    let builds = seen.measured.outcome.sorters.len().max(1);
+    let asked = seen.inside.degree * builds;
     let count = |role| seen.measured.period.sessions.iter().filter(|session| session.role == role).count();
     let [scan, sort, merge] = [Role::ScanServer, Role::SortServer, Role::MergeServer].map(count);
     let largest = servers(seen).iter().map(|server| server.row_count).max().unwrap_or(0);
@@ -279,8 +288,8 @@ pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
         counted(scan as u64, "scan server"),
         counted(sort as u64, "sort server")
     );
-    match asked {
+    match seen.inside.degree {
         1 => Some(Finding::that(scan + sort == 0, format!("one serial session; {evidence}"))),
-        degree => Some(Finding::that(scan == degree && sort == degree, evidence)),
+        _ => Some(Finding::that(scan == asked && sort == asked, evidence)),
     }
 }

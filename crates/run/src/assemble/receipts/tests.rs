@@ -2,8 +2,8 @@
 //! evidence is changed, and the receipt must contradict. The evidence is of a real run that spills,
 //! made once.
 
-use super::{RULES, log, memory_budget};
-use crate::evidence::{CacheFacts, CtasDone, Evidence, FileRole, LogDone, SlobDone};
+use super::{RULES, log, memory_budget, receipts};
+use crate::evidence::{CacheFacts, CtasDone, Evidence, FileRole, LogDone, SlobDone, UsersDone};
 use crate::place::Places;
 use crate::workload::{Request, observe};
 use plumb_engine::redo::{SyncChoice, SyncMethod};
@@ -50,13 +50,17 @@ const SET: [(&str, &str); 11] = [
 /// Evidence of a sort that spills. Files count as direct even where the
 /// directory cannot do direct I/O.
 fn evidence() -> Evidence {
+    evidence_of(&[("rows", "400K")], &SET)
+}
+
+fn evidence_of(parameters: &[(&str, &str)], set: &[(&str, &str)]) -> Evidence {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let places = Places::in_one(directory.path());
     let devices = places.describe().expect("a directory");
     let mut settings = Settings::default();
-    SET.iter().try_for_each(|(name, value)| settings.set(name, value, "test")).expect("in range");
+    set.iter().try_for_each(|(name, value)| settings.set(name, value, "test")).expect("in range");
     let mut work = Work::of(&LARGE_SORT);
-    work.set("rows", "400K").expect("in range");
+    parameters.iter().try_for_each(|(name, value)| work.set(name, value)).expect("in range");
     let request = Request { work: &work, settings, places: &places, devices: &devices, command_line: "test" };
     let (mut seen, _) = observe(request, Cancel::default(), &Nobody).expect("it runs");
     seen.devices.clear();
@@ -471,6 +475,61 @@ fn each_receipt_holds_or_contradicts_by_its_settings_effect() {
         let at_best = if *setting == Setting::IoQueueDepth { Held::NotChecked } else { Held::Held };
         assert_eq!(good.held, at_best, "{setting:?}: {}", good.evidence);
         assert_eq!(bad.held, Held::Contradicted, "{setting:?}: {}", bad.evidence);
+    }
+}
+
+/// Changes of a run with users, or of several builds, and the receipt that must contradict.
+const USERS: &[(&str, Change)] = &[
+    ("sessions", |seen| users(seen).parts[1].period.sessions.truncate(1)),
+    ("hot-pct", |seen| {
+        let sessions = &mut users(seen).parts[0].period.sessions;
+        sessions.iter_mut().for_each(|it| it.statistics[Statistic::PhysicalReadBlocks as usize] = 1 << 40);
+    }),
+    ("alone", |seen| users(seen).parts[2].period.elapsed = Nanos(1)),
+    ("work-unit", |seen| users(seen).parts[1].done.rows_read += 1),
+    ("rate", |seen| users(seen).spec.reads.rate = 1),
+    ("sort_direct_writes", |seen| {
+        writers(seen, 1);
+        let writer = sessions(seen, Role::DatabaseWriter).last().expect("just added");
+        writer.streams[IoStream::TempWrites as usize].bytes = 8192;
+    }),
+    ("sort-memory", |seen| sort_of(seen).servers[0].area_mapped = Bytes(Bytes::G)),
+    ("parallel_degree", |seen| seen.measured.outcome.sorters.truncate(1)),
+];
+
+fn users(seen: &mut Evidence) -> &mut UsersDone {
+    seen.measured.outcome.users.as_mut().expect("a run with users")
+}
+
+#[test]
+fn receipts_of_users_and_of_many_sorters_contradict_what_was_not_done() {
+    let parameters = [
+        ("rows", "200K"),
+        ("sorters", "2"),
+        ("sort-memory", "1M"),
+        ("with", "slob"),
+        ("scale", "512"),
+        ("sessions", "2"),
+        ("work-unit", "8"),
+        ("alone", "0.2"),
+    ];
+    let set = [("parallel_degree", "2"), ("db_cache_size", "4M"), ("sort_direct_writes", "true")];
+    let set = set.iter().chain(&[("sort_write_buffers", "2"), ("sort_write_buffer_size", "32K")]);
+    let real = evidence_of(&parameters, &set.copied().collect::<Vec<_>>());
+    let judged = |seen: &Evidence, setting: &str| {
+        let of = receipts(seen).into_iter().filter(|receipt| receipt.setting == setting);
+        of.map(|receipt| (receipt.held, receipt.evidence)).collect::<Vec<_>>()
+    };
+    for (setting, change) in USERS {
+        let held = judged(&real, setting);
+        assert!(held.iter().all(|(held, _)| *held == Held::Held) && !held.is_empty(), "{setting}: {held:?}");
+        let mut seen = real.clone();
+        change(&mut seen);
+        let found = judged(&seen, setting);
+        assert!(found.iter().any(|(held, _)| *held == Held::Contradicted), "{setting}: {found:?}");
+    }
+    for span in &real.inside.phases {
+        assert!(LARGE_SORT.phases.contains(&span.phase), "{:?}", span.phase);
     }
 }
 

@@ -10,7 +10,10 @@ use plumb_units::{Nanos, RowCount};
 use plumb_workload::slob::{BALANCE_COLUMN, Rows, SlobSpec};
 
 /// Checks all tables of SLOB. Fails on the first difference.
-pub(super) fn judge(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<Vec<CheckLine>, EngineError> {
+pub(in crate::workload) fn judge(
+    transactions: &Transactions<'_>,
+    spec: &SlobSpec,
+) -> Result<Vec<CheckLine>, EngineError> {
     let instance = transactions.instance();
     let session = instance.recorder.session(Role::Check);
     let operation = instance.operation();

@@ -21,7 +21,7 @@ const ROWS_PER_COMMIT: usize = 64;
 const SCAN_SEED: u64 = 1 << 40;
 
 /// Makes and fills every table.
-pub(super) fn load(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<(), EngineError> {
+pub(in crate::workload) fn load(transactions: &Transactions<'_>, spec: &SlobSpec) -> Result<(), EngineError> {
     let instance = transactions.instance();
     let coordinator = instance.recorder.session(Role::LoadCoordinator);
     let rows = rows(spec, transactions);
@@ -81,7 +81,7 @@ fn fill(
 }
 
 /// Reads every block into the cache, if it holds them all with a tenth to spare.
-pub(super) fn warm(
+pub(in crate::workload) fn warm(
     transactions: &Transactions<'_>,
     session: &Session,
     spec: &SlobSpec,

@@ -12,13 +12,13 @@
 //! Updates stay: a study's next run works on the rows that this one changed, with the same keys and
 //! lengths.
 
-mod judge;
-mod load;
-mod session;
+pub(super) mod judge;
+pub(super) mod load;
+pub(super) mod session;
 
 use super::{Execution, Place, sizing};
 use crate::device_mix::Mix;
-use crate::evidence::{self, Done, LogDone, Measured, SESSION_BYTES, SlobDone};
+use crate::evidence::{self, Done, LogDone, Measured, SESSION_BYTES};
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
@@ -33,7 +33,7 @@ use plumb_study::Stage;
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::slob::{Conflict, Rows, SLOB, SlobSpec};
 use plumb_workload::{Work, Workload};
-use session::{Gate, Stage as Run};
+use session::{Gate, Parts, Stage as Run};
 use std::thread;
 
 /// Size of a cache that nearly all reads miss, as in the source.
@@ -106,7 +106,13 @@ impl Execution for Slob {
         transactions.checkpoint(&coordinator)?;
         let time = if spec.work_loop == 0 { spec.run_time } else { Nanos(0) };
         place.observer.stage(&Stage::RandomIo { recorder: &instance.recorder, time });
-        let run = Run { transactions, spec: &spec, rows: rows(&spec, transactions), gate: Gate::default() };
+        let run = Run {
+            transactions,
+            spec: &spec,
+            rows: rows(&spec, transactions),
+            gate: Gate::default(),
+            parts: Parts::new(1),
+        };
         place.watched(transactions, || run_sessions(place, &coordinator, &run))
     }
 
@@ -128,7 +134,7 @@ fn spec(work: &Work, settings: &Settings) -> Result<SlobSpec, EngineError> {
 }
 
 /// Rows that fill the blocks of the database.
-fn rows(spec: &SlobSpec, transactions: &Transactions<'_>) -> Rows {
+pub(super) fn rows(spec: &SlobSpec, transactions: &Transactions<'_>) -> Rows {
     let rows = Rows::new(transactions.row_bytes_max());
     if spec.obfuscate { rows } else { rows.repeating() }
 }
@@ -170,10 +176,8 @@ fn run_sessions(place: &Place<'_>, coordinator: &Session, run: &Run<'_>) -> Resu
         evidence::around(instance, place.devices, || {
             let begin = clock::now();
             run.gate.open();
-            let mut done = SlobDone::of(spec);
-            for part in servers::join(coordinator, started).into_iter().flatten().flatten() {
-                done.add(&part);
-            }
+            let sessions = servers::join(coordinator, started).into_iter().flatten().flatten();
+            let done = run.sums(sessions).remove(0);
             instance.recorder.phase(Phase::RandomIo, begin, done.rows());
             let done = Done { slob: Some(done), log: Some(LogDone::of(log, None)), ..Done::default() };
             Ok((done, evidence::of_log(log, &before)))

@@ -21,6 +21,7 @@ use plumb_workload::slob::{
     balance_change, balance_text,
 };
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -28,16 +29,55 @@ use std::time::Duration;
 const LOOK_AGAIN: Nanos = Nanos(100_000_000);
 
 /// Shared state of all sessions.
-pub(super) struct Stage<'r> {
-    pub(super) transactions: &'r Transactions<'r>,
-    pub(super) spec: &'r SlobSpec,
-    pub(super) rows: Rows,
-    pub(super) gate: Gate,
+pub(in crate::workload) struct Stage<'r> {
+    pub(in crate::workload) transactions: &'r Transactions<'r>,
+    pub(in crate::workload) spec: &'r SlobSpec,
+    pub(in crate::workload) rows: Rows,
+    pub(in crate::workload) gate: Gate,
+    pub(in crate::workload) parts: Parts,
+}
+
+impl Stage<'_> {
+    /// Adds up the counts of all sessions, part by part.
+    pub(in crate::workload) fn sums(&self, sessions: impl Iterator<Item = Vec<SlobDone>>) -> Vec<SlobDone> {
+        let mut sums = vec![SlobDone::of(self.spec); self.parts.count];
+        for session in sessions {
+            sums.iter_mut().zip(&session).for_each(|(sum, part)| sum.add(part));
+        }
+        sums
+    }
+}
+
+/// Parts of a run in which operations are counted apart. An operation belongs to the part in which
+/// it began. Behind the last part the run is over.
+#[derive(Debug)]
+pub(in crate::workload) struct Parts {
+    count: usize,
+    current: AtomicUsize,
+}
+
+impl Parts {
+    pub(in crate::workload) fn new(count: usize) -> Parts {
+        Parts { count, current: AtomicUsize::new(0) }
+    }
+
+    pub(in crate::workload) fn enter(&self, part: usize) {
+        self.current.store(part, Relaxed);
+    }
+
+    pub(in crate::workload) fn end(&self) {
+        self.enter(self.count);
+    }
+
+    /// Returns the part that runs now; `None` if the run is over.
+    fn current(&self) -> Option<usize> {
+        Some(self.current.load(Relaxed)).filter(|part| *part < self.count)
+    }
 }
 
 /// Holds connected sessions until all are connected.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(in crate::workload) struct Gate {
     state: Mutex<GateState>,
     changed: Condvar,
 }
@@ -49,7 +89,7 @@ struct GateState {
 }
 
 /// Opens the gate when dropped.
-pub(super) struct OpenAtLast<'g>(&'g Gate);
+pub(in crate::workload) struct OpenAtLast<'g>(&'g Gate);
 
 impl Drop for OpenAtLast<'_> {
     fn drop(&mut self) {
@@ -62,17 +102,17 @@ impl Gate {
         locked(&self.state)
     }
 
-    pub(super) fn open(&self) {
+    pub(in crate::workload) fn open(&self) {
         self.state().is_open = true;
         self.changed.notify_all();
     }
 
-    pub(super) fn open_at_last(&self) -> OpenAtLast<'_> {
+    pub(in crate::workload) fn open_at_last(&self) -> OpenAtLast<'_> {
         OpenAtLast(self)
     }
 
     /// Waits until this number of sessions is ready, or one has failed.
-    pub(super) fn await_ready(&self, session: &Session, operation: &Parallel, count: u64) {
+    pub(in crate::workload) fn await_ready(&self, session: &Session, operation: &Parallel, count: u64) {
         session.wait(Event::PxDeqExecuteReply, || {
             let mut state = self.state();
             while state.ready < count && operation.check().is_ok() {
@@ -97,23 +137,24 @@ impl Gate {
     }
 }
 
-pub(super) fn key(number: u64) -> Value {
+pub(in crate::workload) fn key(number: u64) -> Value {
     Value::Number(Number::new(i128::from(number), 0).expect("a key is a NUMBER"))
 }
 
-/// Runs a session to its end.
-pub(super) fn run(
+/// Runs a session to its end; returns its counts of each part.
+pub(in crate::workload) fn run(
     stage: &Stage<'_>,
     session: &Session,
     operation: &Parallel,
     number: u64,
-) -> Result<SlobDone, EngineError> {
+) -> Result<Vec<SlobDone>, EngineError> {
     let spec = stage.spec;
     let mut client = Client {
         stage,
         connection: stage.transactions.connect(session),
         texts: RefCell::new(Texts::new(spec.seed ^ (number + 1) << 44)),
-        done: SlobDone::of(spec),
+        parts: vec![SlobDone::of(spec); stage.parts.count],
+        part: 0,
     };
     let mut operations = Operations::new(spec, number);
     stage.gate.pass(session);
@@ -129,27 +170,33 @@ pub(super) fn run(
             None => drawn.think.map(|pause| now() + pause),
         };
         if let Some(due) = due {
-            pause(session, operation, due.min(end))?;
+            pause(session, operation, due.min(end), &|| stage.parts.current().is_none())?;
         }
         let started = now();
-        if started >= end {
-            break;
-        }
+        let Some(part) = stage.parts.current().filter(|_| started < end) else { break };
+        client.part = part;
         client.perform(&drawn)?;
         let since = due.filter(|_| arrivals.is_some()).unwrap_or(started);
         session.count(Statistic::ExecuteCount, 1);
-        client.done.note(&drawn, now().saturating_sub(since));
+        client.parts[part].note(&drawn, now().saturating_sub(since));
         count += 1;
     }
     let last = now().min(end);
-    client.done.behind = arrivals.map_or(0, |mut arrivals| arrivals.due_before(last));
-    client.done.took_part = 1;
-    client.done.schemas.insert(spec.schema_of(number));
-    Ok(client.done)
+    client.parts[client.part].behind = arrivals.map_or(0, |mut arrivals| arrivals.due_before(last));
+    for done in &mut client.parts {
+        done.took_part = 1;
+        done.schemas.insert(spec.schema_of(number));
+    }
+    Ok(client.parts)
 }
 
-/// Waits until a moment, if it has not passed.
-fn pause(session: &Session, operation: &Parallel, until: Nanos) -> Result<(), EngineError> {
+/// Waits until a moment, if it has not passed, or until something is over.
+pub(in crate::workload) fn pause(
+    session: &Session,
+    operation: &Parallel,
+    until: Nanos,
+    is_over: &dyn Fn() -> bool,
+) -> Result<(), EngineError> {
     if now() >= until {
         return Ok(());
     }
@@ -157,7 +204,7 @@ fn pause(session: &Session, operation: &Parallel, until: Nanos) -> Result<(), En
         loop {
             operation.check()?;
             let left = until.saturating_sub(now());
-            if left == Nanos(0) {
+            if left == Nanos(0) || is_over() {
                 return Ok(());
             }
             sharing::sleep(Duration::from_nanos(left.min(LOOK_AGAIN).0));
@@ -170,7 +217,9 @@ struct Client<'s, 'a> {
     stage: &'s Stage<'s>,
     connection: Connection<'a>,
     texts: RefCell<Texts>,
-    done: SlobDone,
+    parts: Vec<SlobDone>,
+    /// Part in which the current operation began.
+    part: usize,
 }
 
 impl Client<'_, '_> {
@@ -196,7 +245,7 @@ impl Client<'_, '_> {
             count += u64::from(column_at(image, FIRST_TEXT).is_ok_and(|text| text.is_some()));
             Ok(())
         })?;
-        self.done.rows_read += count;
+        self.parts[self.part].rows_read += count;
         require_rows(operation, self.stage.spec, count)
     }
 
@@ -222,7 +271,7 @@ impl Client<'_, '_> {
         let index = SlobSpec::index(operation.schema);
         let count = transaction.update_range((&table, &index), (&[from], &[to]), change)?;
         transaction.commit()?;
-        self.done.rows_updated += count;
+        self.parts[self.part].rows_updated += count;
         require_rows(operation, spec, count)
     }
 
@@ -233,7 +282,7 @@ impl Client<'_, '_> {
             count += 1;
             Ok(())
         })?;
-        self.done.rows_scanned += count;
+        self.parts[self.part].rows_scanned += count;
         require(count, self.stage.spec.scan_blocks, || "rows of the scan table".to_string())
     }
 }
