@@ -69,6 +69,8 @@ impl FigureUnit {
     pub const MB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1_048_576.0);
     /// Units of 2^30 bytes without a suffix.
     pub const GB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1_073_741_824.0);
+    /// Bytes in each second, or multiples of 1024 by a suffix.
+    pub const BYTES_PER_S: FigureUnit = FigureUnit::new(Quantity::BytesPerSecond, 1.0);
     /// Units of 2^20 bytes in each second.
     pub const MB_PER_S: FigureUnit = FigureUnit::new(Quantity::BytesPerSecond, 1_048_576.0);
     /// A rate: things in each second.
@@ -177,23 +179,55 @@ pub fn read(raw: &str, unit: FigureUnit) -> Reading {
     printed(text, unit).unwrap_or(Reading::Absent(Absence::Unreadable))
 }
 
-/// A time such as `00:04:50.02`.
+/// A time such as `00:04:50.02`, or `4:51` of minutes and seconds.
 fn clock(text: &str) -> Option<Reading> {
-    let mut parts = text.splitn(3, ':');
-    let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
+    let parts: Vec<&str> = text.splitn(4, ':').collect();
+    let (hours, minutes, seconds) = match parts.as_slice() {
+        [minutes, seconds] => ("0", *minutes, *seconds),
+        [hours, minutes, seconds] => (*hours, *minutes, *seconds),
+        _ => return None,
+    };
     let whole = |text: &str| text.parse::<u32>().ok().map(f64::from);
     seconds.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then_some(())?;
     let Reading::Value { value, range } = printed(seconds, FigureUnit::S)? else { return None };
     let before = whole(hours)? * 3600.0 + whole(minutes)? * 60.0;
+    (value < 60.0).then_some(())?;
     let range = ValueRange { low: before + range.low, high: before + range.high };
     Some(Reading::Value { value: before + value, range })
 }
 
-/// True if a text is a number, whatever its unit.
+/// True if a text is a number, with a multiple such as `K` at most.
 #[must_use]
 pub fn is_number(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-' | '+' | '<'))
-        && printed(text, FigureUnit::new(Quantity::Number, 1.0)).is_some()
+        && printed(text, FigureUnit::COUNT).is_some()
+}
+
+/// True if a text is a figure, with or without a unit of its own. A bound such as `<1ms` is none,
+/// because it is the heading of a bucket.
+#[must_use]
+pub fn is_figure(text: &str) -> bool {
+    let starts = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-' | '+');
+    text.starts_with(starts) && (printed(text, FigureUnit::NUMBER).is_some() || clock(text).is_some())
+}
+
+/// Returns the unit that all texts of a column share, if its heading has none: `4:51`,
+/// `724 MB/sec`, `3.7 GB`. K, M and G are bytes only under a heading of memory or size.
+#[must_use]
+pub fn unit_of(heading: &str, texts: &[&str]) -> Option<FigureUnit> {
+    let heading = heading.to_lowercase();
+    let is_bytes = heading.contains("memory") || heading.contains("size");
+    let unit = |text: &str| {
+        let rest = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || "+-.,".contains(letter));
+        match rest.trim_start() {
+            _ if text.contains(':') && clock(text).is_some() => Some(FigureUnit::S),
+            "K" | "M" | "G" if is_bytes => Some(FigureUnit::BYTES),
+            rest => own_unit(rest).map(|(quantity, _)| FigureUnit::new(quantity, 1.0)),
+        }
+    };
+    let mut units = texts.iter().filter(|text| !text.is_empty()).map(|text| unit(text));
+    let first = units.next()??;
+    units.all(|unit| unit == Some(first)).then_some(first)
 }
 
 /// Parses a number with its affixes: `<0.01(2247)`, `60.9K`, `3.82ms`, `1.3497E+07`.
@@ -270,17 +304,13 @@ fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
     let multiple = |power: i32| Some(if is_bytes { 1024f64 } else { 1000.0 }.powi(power));
     // For a time in thousands (`2.1K`) the column gives the unit.
     let scaled = |power: i32| multiple(power).map(|many| if is_bytes { many } else { many * unit.scale });
-    match (rest, unit.quantity) {
+    // In a column of several units each figure is in the base unit of its own text.
+    let own = own_unit(rest).filter(|(of, _)| [*of, Quantity::Number].contains(&unit.quantity));
+    match (rest, own) {
         ("", _) => Some(unit.scale),
-        ("%", Quantity::Percent) => Some(1.0),
-        ("ns", Quantity::Seconds) => Some(1e-9),
-        ("us" | "\u{b5}s" | "usecs", Quantity::Seconds) => Some(1e-6),
-        ("ms", Quantity::Seconds) => Some(1e-3),
-        ("s" | "sec" | "secs" | "seconds", Quantity::Seconds) => Some(1.0),
-        ("(mins)" | "mins", Quantity::Seconds) => Some(60.0),
-        ("bytes" | "B", Quantity::Bytes) => Some(1.0),
-        // A column of several units: each figure has its own.
-        ("seconds" | "bytes", Quantity::Number) => Some(1.0),
+        ("(mins)" | "mins", _) if unit.quantity == Quantity::Seconds => Some(60.0),
+        ("(secs)", _) if unit.quantity == Quantity::Seconds => Some(1.0),
+        (_, Some((_, base_units))) => Some(base_units),
         ("K" | "KB" | "kB", _) => scaled(1),
         ("M" | "MB", _) => scaled(2),
         ("G" | "GB", _) => scaled(3),
@@ -288,6 +318,34 @@ fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
         ("P" | "PB", _) => scaled(5),
         _ => None,
     }
+}
+
+/// Returns the quantity and the base units of a text's own unit; `None` for a bare multiple.
+fn own_unit(rest: &str) -> Option<(Quantity, f64)> {
+    let (size, quantity) = match rest.strip_suffix("/sec").or_else(|| rest.strip_suffix("/s")) {
+        Some(size) => (size, Quantity::BytesPerSecond),
+        None => (rest, Quantity::Bytes),
+    };
+    let bytes = match size {
+        "bytes" | "B" => Some(1.0),
+        "KB" | "kB" => Some(1024.0),
+        "MB" => Some(1_048_576.0),
+        "GB" => Some(1_073_741_824.0),
+        "TB" => Some(1_099_511_627_776.0),
+        _ => None,
+    };
+    let seconds = match rest {
+        "ns" => Some(1e-9),
+        "us" | "\u{b5}s" | "usecs" => Some(1e-6),
+        "ms" => Some(1e-3),
+        "s" | "sec" | "secs" | "seconds" => Some(1.0),
+        _ => None,
+    };
+    let share = rest.strip_prefix('%').filter(|of| of.is_empty() || of.starts_with(" of "));
+    bytes
+        .map(|bytes| (quantity, bytes))
+        .or(seconds.map(|seconds| (Quantity::Seconds, seconds)))
+        .or(share.map(|_| (Quantity::Percent, 1.0)))
 }
 
 #[cfg(test)]

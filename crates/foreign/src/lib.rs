@@ -4,7 +4,7 @@
 //! source   bytes of a file that is hostile ──> text with numbered lines
 //! reader   which lines begin which kind of report; a file may have several
 //! figure   a printed text ──> value and the interval of values that print so, or a kind of absence
-//! ruled, html   tables of a text under rulers, and of a page
+//! ruled, html, markdown   tables of a text under rulers, of a page, between bars
 //! sheet    tables whose columns have keys and units, by tables of data (`Section`)
 //! report   facts of the head, sheets, lines that were not understood
 //! check    the report's own arithmetic: intervals that must meet
@@ -29,6 +29,7 @@ pub mod html;
 pub mod import;
 pub mod json;
 pub mod lines;
+mod markdown;
 pub mod pg_profile;
 pub mod plan;
 pub mod reader;
@@ -47,4 +48,4 @@ pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
 pub const READERS: &[Reader] =
-    &reader::joined::<20>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);
+    &reader::joined::<25>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);

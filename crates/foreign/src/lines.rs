@@ -19,7 +19,7 @@
 use crate::figure::{self, Absence, FigureUnit, Quantity, Reading};
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
-use crate::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Remark, Section, Sheet, plain};
+use crate::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Section, Sheet, plain};
 use crate::source::SourcePart;
 use std::ops::Range;
 
@@ -87,8 +87,7 @@ pub fn read(part: &SourcePart<'_>, format: &'static LineFormat) -> Report {
     let mut walk = Walk::new(format);
     for (line, text) in part.lines() {
         if !walk.line(line, text) {
-            let text = plumb_units::cut(text.trim(), 200).into_owned();
-            walk.report.unread.push(Remark { line, text });
+            walk.report.leave(line, text);
         }
     }
     walk.end()

@@ -1,9 +1,12 @@
 //! An imported report: facts of its head, tables, and lines that were not understood.
 
-use crate::figure::Reading;
+use crate::figure::{Reading, is_figure};
 use crate::sheet::{Cell, Remark, Sheet};
 use plumb_record::{Consistency, ImportedFact};
 use serde::Serialize;
+
+/// Most bytes kept of a line that no table takes.
+const LINE_SHOWN_MOST: usize = 200;
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
@@ -73,6 +76,21 @@ impl Report {
             let (name, text) = (name.to_string(), cell.raw.clone());
             self.facts.push(ImportedFact { name, text, line: cell.line });
         }
+    }
+
+    /// Keeps a line that no table takes: as prose, or as a line that is not understood if half of
+    /// its words are figures, because then it may be the row of a table.
+    pub fn leave(&mut self, line: u32, text: &str) {
+        let text = plumb_units::cut(text.trim(), LINE_SHOWN_MOST).into_owned();
+        let is_figure = |word: &&str| {
+            let value = word.rsplit('=').next().unwrap_or(word);
+            is_figure(value.trim_end_matches([':', ';', ')']))
+        };
+        let words = text.split([' ', '\t', '|', ',']).filter(|word| !word.is_empty());
+        let (figures, others): (Vec<&str>, Vec<&str>) = words.partition(is_figure);
+        let is_row = figures.len() >= 2 && figures.len() >= others.len();
+        let kept = if is_row { &mut self.unread } else { &mut self.prose };
+        kept.push(Remark { line, text });
     }
 
     /// Returns the number of cells in its tables.

@@ -55,7 +55,7 @@ const SHOWN_MOST: usize = 200;
 /// Most bytes of a table's line. The widest report has lines of 320 letters.
 const LINE_MOST: usize = 8192;
 /// Texts that mark a section's heading.
-const TAGS: [&str; 2] = ["DB/Inst:", " for DB:"];
+const TAGS: [&str; 3] = ["DB/Inst:", " for DB:", "  Run: "];
 
 /// The kind of a line, judged without its neighbours.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +64,8 @@ enum Line {
     Ruler(Vec<Range<usize>>),
     /// Tildes, and the text after them.
     Underline,
+    /// Several groups of tildes: the ruler above a last line of differences.
+    Last(Vec<Range<usize>>),
     Heading,
     Note,
     Text,
@@ -113,8 +115,11 @@ fn kind(line: &str) -> Line {
             return Line::Ruler(words.into_iter().map(|(columns, _)| columns).collect());
         }
         if text.starts_with("~~") {
-            // Several groups of tildes are the ruler above a sum.
-            return if is_rule && words.len() > 1 { Line::Blank } else { Line::Underline };
+            return if is_rule && words.len() > 1 {
+                Line::Last(words.into_iter().map(|(columns, _)| columns).collect())
+            } else {
+                Line::Underline
+            };
         }
     }
     if TAGS.iter().any(|tag| line.contains(tag)) { Line::Heading } else { Line::Text }
@@ -180,6 +185,8 @@ struct Walk<'a> {
 
 struct Open {
     layout: Layout,
+    /// The groups of its last ruler, as they stand.
+    ruler: Vec<Range<usize>>,
     table: Ruled,
     /// The lines read of the current record.
     record: Vec<Vec<Printed>>,
@@ -195,6 +202,10 @@ impl Walk<'_> {
                 if self.open.as_ref().is_some_and(|open| open.layout.is_short) {
                     self.close();
                 }
+            }
+            Line::Last(groups) => {
+                let groups = groups.clone();
+                return self.last(at, &groups);
             }
             Line::Heading => {
                 self.close();
@@ -223,6 +234,8 @@ impl Walk<'_> {
                 let above = self.open.as_ref().filter(|open| is_of(open)).map(|open| &open.layout.lines[0]);
                 if self.is_end(at, &groups) {
                     self.close();
+                } else if self.is_above_sum(at, &groups) {
+                    // The rows of the table go on.
                 } else if !above.is_some_and(|above| is_sum(&Line::Ruler(above.clone()), &groups)) {
                     return self.ruler(at, groups);
                 }
@@ -230,6 +243,31 @@ impl Walk<'_> {
             Line::Text => self.text(at, number, line),
         }
         at + 1
+    }
+
+    /// Reads the line `%Diff: 0.2% 0.5%` below a ruler of tildes as a table of its own, because its
+    /// figures are shares and those above it are none. Returns the next line.
+    fn last(&mut self, at: usize, groups: &[Range<usize>]) -> usize {
+        let names = self.open.as_ref().filter(|open| open.layout.lines.len() == 1).map(|open| {
+            let columns = || open.layout.lines[0].iter().zip(&open.layout.names);
+            // The ruler is a letter off in some releases.
+            let over = |group: &Range<usize>| {
+                columns().find(|(column, _)| column.start <= group.start + 2 && group.end <= column.end + 2)
+            };
+            groups.iter().skip(1).filter_map(|group| Some(over(group)?.1.clone())).collect::<Vec<_>>()
+        });
+        self.close();
+        let (Some(names), Some((number, line))) = (names, self.lines.get(at + 1)) else { return at + 1 };
+        let label = groups.first().map_or("", |group| cut(line, group)).trim_end_matches(':');
+        if label != "%Diff" || names.len() + 1 != groups.len() || line.len() > LINE_MOST {
+            return at + 1;
+        }
+        let of = |raw: &str| Printed { raw: raw.to_string(), line: *number };
+        let cells = groups.iter().map(|group| of(cut(line, group).trim_end_matches(':'))).collect();
+        let names = std::iter::once(String::new()).chain(names.iter().map(|name| format!("{label} {name}")));
+        let (heading, names) = (of(label), names.collect());
+        self.tables.tables.push(Ruled { heading, notes: Vec::new(), names, rows: vec![(*number, cells)] });
+        at + 2
     }
 
     fn begin(&mut self, heading: Printed, is_short: bool) {
@@ -246,13 +284,23 @@ impl Walk<'_> {
             && (is_last || matches!((group.start, group.len()), (10, 61) | (26, 54)))
     }
 
+    /// True if a ruler repeats that of the open table right below its rows: their sum follows.
+    fn is_above_sum(&self, at: usize, groups: &[Range<usize>]) -> bool {
+        let is_row = at > 0 && self.kinds[at - 1] == Line::Text;
+        let is_of = |open: &Open| open.ruler == groups && !open.table.rows.is_empty();
+        is_row && self.open.as_ref().is_some_and(is_of)
+    }
+
     /// Returns the next ruler within [`HEADING_LINES_MOST`] lines.
     fn next_ruler(&self, at: usize) -> Option<(usize, &Vec<Range<usize>>)> {
         let end = (at + 2 + HEADING_LINES_MOST).min(self.lines.len());
         for below in at + 1..end {
             match &self.kinds[below] {
                 Line::Ruler(groups) if below > at + 1 => {
-                    let is_other = self.lines[below].1.starts_with('~')
+                    // The same ruler again stands above the sum of a short table.
+                    let is_same = self.kinds[below] == self.kinds[at];
+                    let is_other = is_same
+                        || self.lines[below].1.starts_with('~')
                         || self.is_end(below, groups)
                         || is_sum(&self.kinds[at], groups);
                     return (!is_other).then_some((below, groups));
@@ -311,6 +359,7 @@ impl Walk<'_> {
             first = here + 1;
             (here, groups, headings) = (below, next, self.headings_above(below, first));
         }
+        let ruler = groups.clone();
         let groups = if is_tilde && stack.is_empty() { with_wide_names(groups) } else { groups };
         stack.push((groups, headings));
         self.is_short |= self.heading.raw.is_empty();
@@ -321,7 +370,7 @@ impl Walk<'_> {
             names: layout.names.clone(),
             rows: Vec::new(),
         };
-        self.open = Some(Open { layout, table, record: Vec::new(), record_line: 0 });
+        self.open = Some(Open { layout, ruler, table, record: Vec::new(), record_line: 0 });
         here + 1
     }
 
@@ -331,7 +380,10 @@ impl Walk<'_> {
             match &self.kinds[below] {
                 Line::Ruler(groups) => {
                     let is_tilde = self.lines[below].1.starts_with('~');
-                    return !self.is_end(below, groups) && (!is_tilde || below == at + 1);
+                    // Rows that follow each other are no headings of the ruler above their sum.
+                    let is_row = self.kinds[at - usize::from(at > 0)] != Line::Blank
+                        && self.open.as_ref().is_some_and(|open| open.ruler == *groups);
+                    return !is_row && !self.is_end(below, groups) && (!is_tilde || below == at + 1);
                 }
                 Line::Underline => return below == at + 1,
                 Line::Text => {}
@@ -342,6 +394,10 @@ impl Walk<'_> {
     }
 
     fn text(&mut self, at: usize, number: u32, line: &str) {
+        // The author cut the table here.
+        if line.trim() == "..." {
+            return self.close();
+        }
         let is_heading = self.is_heading(at);
         if is_heading {
             // A heading ends a table only after a blank line, unless the table is short.
@@ -366,7 +422,7 @@ impl Walk<'_> {
         let fit = if is_behind_blank { Fit::Columns } else { Fit::Words };
         match self.open.as_mut().map(|open| open.read(number, line, fit)) {
             Some(true) => {}
-            Some(false) if is_behind_blank || line.trim() == "..." => {
+            Some(false) if is_behind_blank => {
                 self.close();
                 self.outside(at, number, line);
             }

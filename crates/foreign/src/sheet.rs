@@ -219,6 +219,13 @@ pub struct Figure {
     pub range: ValueRange,
 }
 
+impl From<Figure> for Cell {
+    fn from(figure: Figure) -> Cell {
+        let Figure { raw, line, value, range, .. } = figure;
+        Cell { raw, line, reading: Reading::Value { value, range } }
+    }
+}
+
 /// Returns the unit in a heading; `None` without one.
 fn said_unit(heading: &str) -> Option<FigureUnit> {
     const SAID: [(&str, FigureUnit); 17] = [

@@ -147,6 +147,15 @@ impl<'a> SourcePart<'a> {
         self.text.lines().enumerate().map(move |(at, line)| (number(first + at), line.trim_end()))
     }
 
+    /// Returns the lines after a line, which is given by its number in the file.
+    #[must_use]
+    pub fn behind(&self, line: u32) -> SourcePart<'a> {
+        let count = (line as usize).saturating_sub(self.first).min(self.starts.len());
+        let begin = self.starts.first().copied().unwrap_or(0);
+        let at = self.starts.get(count).map_or(self.text.len(), |start| start - begin);
+        SourcePart { text: &self.text[at..], starts: &self.starts[count..], first: self.first + count }
+    }
+
     /// Returns the number in the file of the line at this byte of `text`.
     #[must_use]
     pub fn line_of(&self, byte: usize) -> u32 {
@@ -232,6 +241,10 @@ mod tests {
         assert_eq!(found, [2, 2, 2, 3, 4, 4, 4]);
         assert_eq!(part.first_line(), 2);
         assert_eq!(source.part(9, 12).text, "");
+        let behind = |line: u32| (part.behind(line).first_line(), part.behind(line).text.to_string());
+        assert_eq!(behind(1), (2, "bb\n\nccc".to_string()));
+        assert_eq!(behind(3), (4, "ccc".to_string()));
+        assert_eq!(behind(9), (5, String::new()));
     }
 
     #[test]

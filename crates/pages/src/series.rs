@@ -14,8 +14,10 @@
 use plumb_proof::change_point::{self, ChangePoint, Search};
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Decimal, Figure, Percent};
+use plumb_report::plot::{Axis, Mark, Plot, Series, Side, Stroke, short_count};
 use plumb_report::table::{Column, RowKind, Table, Tone};
-use plumb_report::{Document, Section, State, Summary, cells, text};
+use plumb_report::{Document, Drawing, Section, State, Summary, cells, text};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -23,6 +25,10 @@ use std::ops::Range;
 const SEED: u64 = 1996;
 /// Parts of a change that are shown at most.
 const PARTS_MOST: usize = 12;
+/// Parts of the changes that have a line in a picture, at most: two names fit its legend.
+const DRAWN_MOST: usize = 2;
+/// Letters of a name in a legend, at most.
+const LEGEND_MOST: usize = 28;
 /// The name of the time in which sessions computed.
 const CPU: &str = "DB CPU";
 /// The name of DB time that is neither CPU nor a wait that the report lists.
@@ -51,7 +57,7 @@ pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
         (count, _) => (format!("{count} CHANGES"), Tone::Open),
     };
     let workload = members.first().map_or("", |member| member.record.header.workload.as_str());
-    let mut sections = vec![reports(members, &changes)];
+    let mut sections = vec![reports(members, &changes).drawings(pictures(members, &changes))];
     sections.extend((0..changes.len()).map(|at| explained(members, &changes, at)));
     let lines = changes.iter().map(|change| ("-".to_string(), sentence(members, change)));
     Document {
@@ -66,8 +72,110 @@ pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
         sections,
         summary: Summary { subject: workload.to_string(), lines: lines.collect(), facts: Vec::new() },
         footer: format!("plumb {plumb_version}"),
-        data: serde_json::to_string(&loads).unwrap_or_else(|_| "null".to_string()),
+        data: data(members, &changes),
     }
+}
+
+/// Returns the reports with their load, and the changes with their parts, as JSON.
+fn data(members: &[Member<'_>], changes: &[ChangePoint]) -> String {
+    let report = |member: &Member<'_>| {
+        let begin = &member.record.header.begin_time;
+        json!({ "file": member.name, "begin": begin, "active_sessions": sessions(member.record) })
+    };
+    let change = |at: usize| {
+        let [before, after] = around(members, changes, at);
+        let part = |part: &Moved| json!({ "name": part.name, "before": part.before, "after": part.after });
+        let parts = moved(&members[before], &members[after]).iter().map(part).collect::<Vec<_>>();
+        let ratio = changes[at].shift.exp();
+        json!({ "first_report": changes[at].index + 1, "ratio": ratio, "parts": parts })
+    };
+    let reports = members.iter().map(report).collect::<Vec<_>>();
+    json!({ "reports": reports, "changes": (0..changes.len()).map(change).collect::<Vec<_>>() }).to_string()
+}
+
+/// Draws the load of each report, its means between the changes, and the parts that changed.
+fn pictures(members: &[Member<'_>], changes: &[ChangePoint]) -> Vec<Drawing> {
+    let x = |at: usize| (at + 1) as f64;
+    let loads: Vec<f64> = members.iter().map(|member| sessions(member.record)).collect();
+    let change = |at: usize| changes.iter().find(|change| change.index == at);
+    let mark = |at: usize| Mark {
+        x: x(at),
+        y: loads[at],
+        ringed: change(at).is_some(),
+        // To the right is the line itself.
+        side: Side::Left,
+        label: change(at).map_or(String::new(), rise),
+        hint: format!("report {}, {}: {:.2}", at + 1, members[at].record.header.begin_time, loads[at]),
+        ..Mark::default()
+    };
+    let mut means = Vec::new();
+    let mut start = 0;
+    for end in changes.iter().map(|change| change.index).chain([members.len()]) {
+        let mean = loads[start..end].iter().sum::<f64>() / (end - start).max(1) as f64;
+        means.extend([start, end.max(1) - 1].map(|at| Mark { x: x(at), y: mean, ..Mark::default() }));
+        start = end;
+    }
+    let all = 0..members.len();
+    let load = vec![
+        Series {
+            name: "DB time".into(),
+            colour: 0,
+            stroke: Stroke::Line,
+            marks: all.clone().map(mark).collect(),
+        },
+        Series { name: "mean between changes".into(), colour: 1, stroke: Stroke::Fit, marks: means },
+    ];
+    let parts_of: Vec<BTreeMap<String, f64>> = members.iter().map(|member| parts(member.record)).collect();
+    let of_part = |(colour, name): (usize, String)| {
+        let point = |at: usize| {
+            let y = parts_of[at].get(&name).copied().unwrap_or(0.0).max(0.0);
+            Mark { x: x(at), y, hint: format!("report {}: {y:.2} of {name}", at + 1), ..Mark::default() }
+        };
+        let marks = all.clone().map(point).collect();
+        let name = name.chars().take(LEGEND_MOST).collect();
+        Series { name, colour, stroke: Stroke::Line, marks }
+    };
+    let parts: Vec<Series> = (2..).zip(drawn(members, changes)).map(of_part).collect();
+    let plot = |title: &str, series: Vec<Series>| {
+        let highest = series.iter().flat_map(|series| &series.marks).map(|mark| mark.y).fold(0.0, f64::max);
+        Drawing::Plot(Plot {
+            title: title.to_string(),
+            x: Axis::linear("report", members.len() as f64, short_count),
+            y: Axis::linear("average active sessions", highest, short_count),
+            series,
+        })
+    };
+    let load = plot("Load of each report; a ring marks the first one after a change", load);
+    let parts = (!parts.is_empty()).then(|| plot("The parts of DB time that changed most", parts));
+    std::iter::once(load).chain(parts).collect()
+}
+
+/// Returns the parts that changed most, over all changes.
+fn drawn(members: &[Member<'_>], changes: &[ChangePoint]) -> Vec<String> {
+    let mut sizes: BTreeMap<String, f64> = BTreeMap::new();
+    for at in 0..changes.len() {
+        let [before, after] = around(members, changes, at);
+        for part in moved(&members[before], &members[after]) {
+            let size = sizes.entry(part.name).or_default();
+            *size = size.max((part.after - part.before).abs());
+        }
+    }
+    let mut names: Vec<(String, f64)> = sizes.into_iter().collect();
+    names.sort_by(|one, two| two.1.total_cmp(&one.1));
+    names.into_iter().take(DRAWN_MOST).map(|(name, _)| name).collect()
+}
+
+/// The change of average active sessions in per cent.
+fn rise(change: &ChangePoint) -> String {
+    format!("{:+.1}%", 100.0 * (change.shift.exp() - 1.0))
+}
+
+/// Returns the reports before a change, and those after it until the next one.
+fn around(members: &[Member<'_>], changes: &[ChangePoint], at: usize) -> [Range<usize>; 2] {
+    let index = changes[at].index;
+    let start = at.checked_sub(1).map_or(0, |before| changes[before].index);
+    let end = changes.get(at + 1).map_or(members.len(), |next| next.index);
+    [start..index, index..end]
 }
 
 /// Average active sessions: DB time over the interval.
@@ -77,11 +185,7 @@ fn sessions(record: &Record) -> f64 {
 
 fn sentence(members: &[Member<'_>], change: &ChangePoint) -> String {
     let begin = &members[change.index].record.header.begin_time;
-    format!(
-        "{} in average active sessions from {begin} on (report {})",
-        format_args!("{:+.1}%", 100.0 * (change.shift.exp() - 1.0)),
-        change.index + 1
-    )
+    format!("{} in average active sessions from {begin} on (report {})", rise(change), change.index + 1)
 }
 
 fn reports(members: &[Member<'_>], changes: &[ChangePoint]) -> Section {
@@ -147,8 +251,8 @@ struct Moved {
 }
 
 /// The parts of a change, the largest difference first.
-fn moved(members: &[Member<'_>], before: Range<usize>, after: Range<usize>) -> Vec<Moved> {
-    let [before, after] = [before, after].map(|range| means(&members[range]));
+fn moved(before: &[Member<'_>], after: &[Member<'_>]) -> Vec<Moved> {
+    let [before, after] = [before, after].map(means);
     let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let of = |means: &BTreeMap<String, f64>, name: &str| means.get(name).copied().unwrap_or(0.0);
     let part =
@@ -163,15 +267,15 @@ fn moved(members: &[Member<'_>], before: Range<usize>, after: Range<usize>) -> V
 
 fn explained(members: &[Member<'_>], changes: &[ChangePoint], at: usize) -> Section {
     let change = &changes[at];
-    let start = at.checked_sub(1).map_or(0, |before| changes[before].index);
-    let end = changes.get(at + 1).map_or(members.len(), |next| next.index);
-    let parts = moved(members, start..change.index, change.index..end);
+    let [before, after] = around(members, changes, at);
+    let parts = moved(&members[before], &members[after]);
     let mut table = Table::default()
         .column(Column::wrapped("Part of DB time", 40))
         .numbers(["Before", "After", "Difference"])
         .with_caption("Average active sessions, means of the reports before and after");
     let row = |name: &str, before: f64, after: f64| {
-        let two = |value: f64| format!("{value:.2}");
+        // A difference that rounds to nothing has no sign.
+        let two = |value: f64| format!("{:.2}", (value * 100.0).round() / 100.0 + 0.0);
         cells![name, two(before), two(after), two(after - before)]
     };
     for part in parts.iter().take(PARTS_MOST) {
@@ -259,6 +363,18 @@ mod tests {
         let section = page.split("Change at Report 10").nth(1).expect("the change");
         let place = |name: &str| section.find(name).expect("a part");
         assert!(place("log file sync") < place("db file sequential read"), "{section}");
+        // The page draws the load with a ring at the change, and a line of the event behind it.
+        let members: Vec<Member<'_>> =
+            all.iter().map(|record| Member { name: "a.html".to_string(), record }).collect();
+        let found = document(&members, "0.1.0");
+        let drawn = plumb_report::html::render(&found);
+        assert!(drawn.contains("<svg") && drawn.contains("log file sync"), "{drawn}");
+        let data: serde_json::Value = serde_json::from_str(&found.data).expect("JSON");
+        assert_eq!(
+            (&data["changes"][0]["first_report"], data["reports"].as_array().map(Vec::len)),
+            (&json!(10), Some(18))
+        );
+        assert_eq!(data["changes"][0]["parts"][0]["name"], "log file sync");
         // 1,200 s more in an hour, and the parts sum to the whole.
         assert!(section.contains("0.33") && !section.contains("SQL*Net"), "{section}");
     }

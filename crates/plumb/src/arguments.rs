@@ -68,7 +68,8 @@ Kinds, recognised by content: AWR text and HTML (10.2 to 23ai; of one instance, 
 periods), Statspack, and tables of these as people paste them: without a head or rulers, with tabs,
 or all on one line; fio as JSON and text; iostat -x, also as JSON; sar -d; collectl -sD; iosnoop and
 biosnoop; pgbench; pages of pg_profile; ORION; CALIBRATE_IO; v$iostat_file; plans by DBMS_XPLAN; SQL
-traces (10046). A file may have several reports.
+traces (10046); flows of calls (DTrace); plumb's own reports. Other tables with tabs are read as they
+are headed. A file may have several reports.
 
 Each figure keeps its line and the interval of values that print so. A check computes one side of an
 equation from other figures and holds if both intervals meet. What no device, link or processor can
@@ -1074,8 +1075,12 @@ pub struct Report {
     pub bundle: Option<PathBuf>,
     /// Reports of one database over weeks, as `plumb import` reads them: say where its load
     /// changed, and which events explain it
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bundle", "begin", "end", "picture"])]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(conflicts_with_all = ["bundle", "begin", "end", "picture", "best", "format"])]
     pub series: Vec<PathBuf>,
+    /// With --series: write the page to this file, which must be new
+    #[arg(long, value_name = "FILE", requires = "series")]
+    pub html: Option<PathBuf>,
     /// Start of a period of a run: a snapshot that `plumb run --snapshot` took, from 1
     #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_negative_numbers = true)]
     pub begin: Option<String>,

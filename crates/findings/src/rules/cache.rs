@@ -1,6 +1,6 @@
 //! The buffer cache and its writers.
 
-use super::{TGDBA, at_most, average, percent, waited};
+use super::{TGDBA, at_most, average, is_io_bound, percent, waited};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, Signals};
 use plumb_record::WaitEvent;
@@ -70,6 +70,7 @@ fn together(signals: &Signals, events: &[&str], least: f64) -> Option<(String, u
 }
 
 fn free_buffers(signals: &Signals) -> Option<Observed> {
+    is_io_bound(signals).then_some(())?;
     let (evidence, ns) = together(signals, &["free buffer waits", "write complete waits"], 0.02)?;
     let sort = signals.run.as_ref().and_then(|run| run.sort.as_ref());
     let writes = signals.any_wait("db file parallel write").next();
@@ -88,6 +89,7 @@ fn free_buffers(signals: &Signals) -> Option<Observed> {
 fn async_submit(signals: &Signals) -> Option<Observed> {
     const LIMIT_NS: u64 = 10_000_000;
     const WAITS_MIN: u64 = 20;
+    is_io_bound(signals).then_some(())?;
     let mut waits = signals.any_wait("db file async I/O submit");
     let wait = waits.find(|wait| wait.waits >= WAITS_MIN && average(wait).0 > LIMIT_NS)?;
     let evidence = format!(

@@ -127,7 +127,7 @@ fn slow_writes(signals: &Signals) -> Option<Observed> {
     let write = all_waits(signals, WRITE).filter(|write| write.waits >= WRITES_MIN)?;
     let limit = if signals.medium == Some(Medium::Flash) { 5 * MS } else { 20 * MS };
     let waiting = commit_ns(signals);
-    if average(&write).0 <= limit || signals.share(waiting) < EVENT_GATE {
+    if average(&write).0 <= limit || signals.share(waiting) < EVENT_GATE || !is_io_bound(signals) {
         return None;
     }
     let saves = (waiting as f64 * (1.0 - limit as f64 / average(&write).0 as f64)) as u64;
@@ -152,7 +152,7 @@ fn sync_over_write(signals: &Signals) -> Option<Observed> {
     let sync = signals.wait(SYNC).filter(|sync| signals.share(sync.time_ns) >= EVENT_GATE)?;
     let write = all_waits(signals, WRITE)?;
     let ratio = average(sync).0 as f64 / average(&write).0.max(1) as f64;
-    if ratio <= RATIO_MAX {
+    if ratio <= RATIO_MAX || !is_io_bound(signals) {
         return None;
     }
     let saves = sync.time_ns.saturating_sub(sync.waits * average(&write).0);
@@ -213,6 +213,7 @@ fn switches(signals: &Signals) -> Option<Observed> {
 
 fn over(signals: &Signals, event: &str, least: f64) -> Option<(String, u64)> {
     let wait = signals.wait(event).filter(|wait| signals.share(wait.time_ns) > least)?;
+    is_io_bound(signals).then_some(())?;
     let evidence = format!("{}; without it: {}", waited(signals, wait), at_most(signals, wait.time_ns));
     Some((evidence, wait.time_ns))
 }

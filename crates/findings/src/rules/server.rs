@@ -1,6 +1,6 @@
 //! Signals that only a server's report has.
 
-use super::{EVENT_GATE, OWN, TGDBA, at_most, percent};
+use super::{EVENT_GATE, OWN, TGDBA, at_most, is_io_bound, percent};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, Signals};
 use plumb_record::WaitEvent;
@@ -65,7 +65,7 @@ fn control_files(signals: &Signals) -> Option<Observed> {
     let ns = total_of(waits.iter().map(|wait| wait.time_ns));
     let whole = signals.db_time() + total_of(signals.background.iter().map(|wait| wait.time_ns));
     let share = ns as f64 / whole.max(1) as f64;
-    (share > EVENT_GATE).then(|| {
+    (share > EVENT_GATE && is_io_bound(signals)).then(|| {
         let in_front = total_of(events.into_iter().filter_map(|event| Some(signals.wait(event)?.time_ns)));
         let evidence = format!(
             "{} of control file I/O, {} of foreground and background time; sessions wait: {}",

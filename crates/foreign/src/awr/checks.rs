@@ -233,8 +233,16 @@ fn activity(report: &Report) -> Vec<Consistency> {
 }
 
 /// Columns of I/O statistics that add up over the rows.
-const ADDED: [&str; 6] =
-    ["read_bytes", "reads_per_s", "read_bytes_per_s", "written_bytes", "writes_per_s", "written_bytes_per_s"];
+const ADDED: [&str; 8] = [
+    "reads",
+    "read_bytes",
+    "reads_per_s",
+    "read_bytes_per_s",
+    "writes",
+    "written_bytes",
+    "writes_per_s",
+    "written_bytes_per_s",
+];
 
 fn is_total(sheet: &Sheet, row: &SheetRow) -> bool {
     sheet.text(row, "name").trim_end_matches(':').eq_ignore_ascii_case("total")

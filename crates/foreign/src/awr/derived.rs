@@ -212,6 +212,9 @@ fn compared(report: &Report) -> Vec<ImportedFigure> {
         let Some(heading) = heading else { continue };
         let mut sides: BTreeMap<&str, Vec<Figure>> = BTreeMap::new();
         for (side, elapsed) in ["first", "second"].into_iter().zip(behind(heading, "Elapsed time:")) {
+            let text = format!("{} s / 1", elapsed.raw);
+            let interval = ImportedFigure { name: format!("Interval, {side}"), text, ..(&elapsed).into() };
+            found.push(interval);
             for row in &sheet.rows {
                 let event = sheet.text(row, &format!("{side}_event"));
                 let Some(waits) =

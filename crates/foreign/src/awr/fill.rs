@@ -5,6 +5,7 @@
 //! average, and the average times the waits is often more exact.
 
 use super::derived::block_assumed;
+use super::own_sections;
 use crate::report::{Report, value};
 use crate::rounding::{best, nanoseconds, whole};
 use crate::sheet::{Sheet, SheetRow};
@@ -25,7 +26,7 @@ pub fn fill(report: &Report, record: &mut Record) {
     record.io_files = files(report);
     record.settings = rows(report, "parameters").map(|(sheet, row)| setting(sheet, row)).collect();
     record.memory.areas = rows(report, "cache_sizes").filter_map(|(sheet, row)| area(sheet, row)).collect();
-    record.host_cpu = host_cpu(report, elapsed);
+    record.host_cpu = host_cpu(report, elapsed).or_else(|| own_sections::host_cpu(report));
 }
 
 fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
@@ -34,11 +35,12 @@ fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (
 
 fn load(report: &Report, elapsed: f64) -> Vec<LoadRow> {
     let row = |(sheet, row): (&Sheet, &SheetRow)| {
-        let total = sheet.figure(row, "per_second")?.value * elapsed;
+        let total = sheet.figure(row, "total").map(|total| total.value);
+        let total = total.or_else(|| Some(sheet.figure(row, "per_second")?.value * elapsed))?;
         let name = sheet.text(row, "name").trim_end_matches(':').to_string();
         Some(LoadRow { name, total, is_count: false })
     };
-    rows(report, "load_profile").filter_map(row).collect()
+    rows(report, "load_profile").chain(rows(report, own_sections::LOAD)).filter_map(row).collect()
 }
 
 /// Returns the events of the first of these sections in the report.
@@ -60,7 +62,7 @@ fn events(report: &Report, sections: &[&'static str]) -> Vec<WaitEvent> {
             wait_class,
             waits: whole(waits.value),
             time_ns: nanoseconds(time),
-            max_ns: None,
+            max_ns: sheet.figure(row, "most").map(|most| nanoseconds(most.value)),
             histogram: Vec::new(),
             latency: None,
         });
@@ -114,10 +116,16 @@ fn statistic(sheet: &Sheet, row: &SheetRow) -> Option<StatisticRow> {
 
 /// Returns requests and bytes in one direction. Their time is unknown: reports print
 /// only the time of waits.
-fn tally(sheet: &Sheet, row: &SheetRow, [rate, bytes, per_second]: [&str; 3], elapsed: f64) -> IoTally {
+fn tally(
+    sheet: &Sheet,
+    row: &SheetRow,
+    [count, rate, bytes, per_second]: [&str; 4],
+    elapsed: f64,
+) -> IoTally {
     let range = |key: &str| sheet.figure(row, key).map(|figure| figure.range);
     let by_rate = range(per_second).map(|range| range.times(ValueRange::exactly(elapsed)));
-    let requests = sheet.figure(row, rate).map_or(0.0, |rate| rate.value * elapsed);
+    let value = |key: &str| sheet.figure(row, key).map(|figure| figure.value);
+    let requests = value(count).or_else(|| Some(value(rate)? * elapsed)).unwrap_or(0.0);
     IoTally { requests: whole(requests), bytes: best(range(bytes), by_rate).map_or(0, whole), time_ns: None }
 }
 
@@ -125,8 +133,9 @@ fn functions(report: &Report, elapsed: f64) -> Vec<IoFunction> {
     let is_total = |name: &str| name.trim_end_matches(':').eq_ignore_ascii_case("total");
     let of = |(sheet, row): (&Sheet, &SheetRow)| {
         let function = sheet.text(row, "name").to_string();
-        let reads = tally(sheet, row, ["reads_per_s", "read_bytes", "read_bytes_per_s"], elapsed);
-        let writes = tally(sheet, row, ["writes_per_s", "written_bytes", "written_bytes_per_s"], elapsed);
+        let reads = tally(sheet, row, ["reads", "reads_per_s", "read_bytes", "read_bytes_per_s"], elapsed);
+        let writes =
+            tally(sheet, row, ["writes", "writes_per_s", "written_bytes", "written_bytes_per_s"], elapsed);
         (!is_total(&function)).then_some(IoFunction { function, reads, writes, ..IoFunction::default() })
     };
     let own: Vec<IoFunction> = rows(report, "io_functions").filter_map(of).collect();
@@ -156,10 +165,15 @@ fn files(report: &Report) -> Vec<IoFile> {
 }
 
 fn setting(sheet: &Sheet, row: &SheetRow) -> SettingRow {
+    let value = sheet.text(row, "value");
+    let (value, taken) = match sheet.cell(row, "end") {
+        Some(end) => (value, Some(end.raw.as_str()).filter(|end| !end.is_empty())),
+        None => own_sections::value_and_taken(value),
+    };
     SettingRow {
         name: sheet.text(row, "name").to_string(),
-        value: sheet.text(row, "value").to_string(),
-        taken: Some(sheet.text(row, "end").to_string()).filter(|end| !end.is_empty()),
+        value: value.to_string(),
+        taken: taken.map(str::to_string),
         is_default: false,
         source: "init.ora".to_string(),
         description: String::new(),
@@ -169,7 +183,8 @@ fn setting(sheet: &Sheet, row: &SheetRow) -> SettingRow {
 fn area(sheet: &Sheet, row: &SheetRow) -> Option<MemoryArea> {
     let name = sheet.text(row, "name").trim_end_matches(':').to_string();
     let bytes = sheet.figure(row, "begin")?.value;
-    (!name.contains("Block Size")).then_some(MemoryArea { name, bytes: whole(bytes) })
+    let is_other = name.contains("Block Size") || own_sections::SUMS.contains(&name.as_str());
+    (!is_other).then_some(MemoryArea { name, bytes: whole(bytes) })
 }
 
 /// Returns the host's CPU times from the operating system statistics, in hundredths of a second.

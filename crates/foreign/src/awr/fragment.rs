@@ -5,13 +5,17 @@
 //!   upper one has spanners and the lower one names.
 //! - Single blanks: a line, or its start, is one of [`HEADINGS`]. A row is a name, a figure for
 //!   each column, and what follows.
+//! - Words: a line of as many words as each line below it has figures behind a name.
 //! - Paragraphs: `Statistic value` begins pairs of a name and a figure in lines of their own.
 //!
-//! A table begins another report if its section already occurred, or if the last known table is
-//! more than [`FAR`] lines above. Otherwise figures of two intervals could be mixed.
+//! A table begins another report if its section already occurred, or if the table above it is more
+//! than [`FAR`] lines away. Otherwise figures of two intervals could be mixed.
+//!
+//! An unknown table is read as it is headed. A blank cell in its first column, below words, has the
+//! text above it, because authors merge such cells.
 
 use super::{derived, sections::SECTIONS, sections::section_of};
-use crate::figure::is_number;
+use crate::figure::{FigureUnit, is_figure, is_number, unit_of};
 use crate::report::Report;
 use crate::sheet::COLUMNS_MOST;
 use crate::sheet::{Printed, Sheet, plain};
@@ -75,20 +79,19 @@ const HEADINGS: [(&str, &[&str]); 6] = [
 /// Returns the lines, counted from 0, that begin a report.
 pub fn begins(part: &SourcePart<'_>) -> Vec<usize> {
     let mut begins: Vec<usize> = Vec::new();
-    let (mut sections, mut last) = (Vec::new(), 0);
-    let mut found = sheets(part);
-    // Without any table that is known, others are read as they are headed.
-    let is_known = found.iter().any(|sheet| !sheet.section.is_empty());
-    found.retain(|sheet| if is_known { !sheet.section.is_empty() } else { is_table(sheet) });
-    for sheet in found {
+    let (mut sections, mut last, mut last_known) = (Vec::new(), 0, None);
+    for sheet in sheets(part).into_iter().filter(|sheet| !sheet.section.is_empty() || is_table(sheet)) {
         let end = sheet.rows.last().and_then(|row| row.cells.first()).map_or(sheet.line, |cell| cell.line);
+        let is_known = !sheet.section.is_empty();
         let is_again = is_known && sections.contains(&sheet.section);
-        if begins.is_empty() || is_again || sheet.line > last + FAR {
+        // An author's own table between two known ones does not make them those of one interval.
+        let above = if is_known { last_known.unwrap_or(last) } else { last };
+        if begins.is_empty() || is_again || sheet.line > above + FAR {
             begins.push((sheet.line - part.first_line()) as usize);
             sections.clear();
         }
         sections.push(sheet.section);
-        last = end;
+        (last, last_known) = (end, if is_known { Some(end) } else { last_known });
     }
     begins.dedup();
     begins
@@ -96,7 +99,7 @@ pub fn begins(part: &SourcePart<'_>) -> Vec<usize> {
 
 /// True if an unknown table has columns and rows enough to be one, and figures in them.
 fn is_table(sheet: &Sheet) -> bool {
-    let figures = sheet.rows.iter().flat_map(|row| &row.cells).filter(|cell| is_number(&cell.raw)).count();
+    let figures = sheet.rows.iter().flat_map(|row| &row.cells).filter(|cell| is_figure(&cell.raw)).count();
     sheet.columns.len() >= 3 && sheet.rows.len() >= 2 && figures >= 2
 }
 
@@ -114,7 +117,10 @@ fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
     let mut sheets = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        let found = tabbed(&lines, at).or_else(|| spaced(&lines, at)).or_else(|| paragraphs(&lines, at));
+        let found = tabbed(&lines, at)
+            .or_else(|| spaced(&lines, at))
+            .or_else(|| worded(&lines, at))
+            .or_else(|| paragraphs(&lines, at));
         match found {
             Some((sheet, next)) => {
                 sheets.push(sheet);
@@ -141,57 +147,85 @@ fn heading(lines: &[(u32, &str)], at: usize) -> Printed {
     Printed { raw: raw.to_string(), line }
 }
 
+/// Returns the cells of a line with tabs.
+fn cells<'l>(lines: &[(u32, &'l str)], at: usize) -> Option<Vec<&'l str>> {
+    let line = lines.get(at)?.1;
+    let tabs = line.bytes().filter(|byte| *byte == b'\t').count();
+    (1..COLUMNS_MOST).contains(&tabs).then(|| line.split('\t').map(str::trim).collect())
+}
+
 /// Reads a block of lines with tabs.
 fn tabbed(lines: &[(u32, &str)], at: usize) -> Found {
-    let cells = |at: usize| -> Option<Vec<&str>> {
-        let line = lines.get(at)?.1;
-        let tabs = line.bytes().filter(|byte| *byte == b'\t').count();
-        (1..COLUMNS_MOST).contains(&tabs).then(|| line.split('\t').map(str::trim).collect())
-    };
-    let has_figure = |cells: &[&str]| cells.iter().skip(1).any(|cell| is_number(cell));
-    let first = cells(at)?;
-    let mut titles: Vec<Vec<&str>> = Vec::new();
-    let mut here = at;
-    while let Some(row) = cells(here).filter(|row| !has_figure(row) && titles.len() < 2) {
-        // The first of two lines has spanners: each title extends over the blank cells after it.
-        let is_spanner = row.iter().skip(1).any(|cell| cell.is_empty());
-        titles.push(row);
-        here += 1;
-        if !is_spanner || cells(here).is_none_or(|next| next.len() < first.len() || has_figure(&next)) {
-            break;
-        }
-    }
-    let names = match titles.as_slice() {
-        [] => return None,
-        [names] => names.iter().map(ToString::to_string).collect(),
-        [spans, names, ..] => {
-            let mut over = "";
-            let joined = names.iter().enumerate().map(|(column, name)| {
-                over = spans.get(column).filter(|span| !span.is_empty()).copied().unwrap_or(over);
-                let over = if column == 0 || name.is_empty() {
-                    spans.get(column).copied().unwrap_or("")
-                } else {
-                    over
-                };
-                format!("{over} {name}").trim().to_string()
-            });
-            joined.collect::<Vec<String>>()
-        }
-    };
+    let first = cells(lines, at)?;
+    let (names, mut here) = titles(lines, at)?;
     let mut rows = Vec::new();
-    while let Some(row) = cells(here) {
+    while let Some(row) = cells(lines, here) {
         let line = lines[here].0;
-        rows.push((
-            line,
-            row.iter().map(|cell| Printed { raw: (*cell).to_string(), line }).collect::<Vec<_>>(),
-        ));
+        let own = row.iter().map(|cell| Printed { raw: (*cell).to_string(), line });
+        rows.push((line, own.collect::<Vec<_>>()));
         here += 1;
     }
     // A single line with a tab is prose.
     (rows.len() > 1 || first.len() > 2).then_some(())?;
-    let mut sheet = Sheet::new(section_of("", &names), heading(lines, at), names);
-    rows.into_iter().for_each(|(line, cells)| sheet.push(line, cells));
+    let section = section_of("", &names);
+    // A caption is more specific than the text above a table.
+    let heading = caption(lines, here)
+        .map_or_else(|| heading(lines, at), |raw| Printed { raw: raw.to_string(), line: lines[at].0 });
+    let sheet = with_rows(Sheet::new(section, heading, names), rows);
     (!sheet.rows.is_empty()).then_some((sheet, here))
+}
+
+/// Returns the names of the columns of a block with tabs, and its first line of figures.
+fn titles(lines: &[(u32, &str)], at: usize) -> Option<(Vec<String>, usize)> {
+    let has_figure = |cells: &[&str]| cells.iter().skip(1).any(|cell| is_figure(cell));
+    let spans = cells(lines, at).filter(|first| !has_figure(first))?;
+    // The first of two lines has spanners: each title extends over the blank cells after it.
+    let is_spanner = spans.iter().skip(1).any(|cell| cell.is_empty());
+    // Figures below a blank first cell are names: sizes, or numbers of processes.
+    let is_second = |next: &Vec<&str>| {
+        // Blank cells at the end of a line are cut off.
+        let is_wider = is_spanner || next.len() > spans.len();
+        is_spanner && next.len() >= spans.len() && !has_figure(next) || is_wider && next.first() == Some(&"")
+    };
+    let Some(names) = cells(lines, at + 1).filter(is_second) else {
+        return Some((spans.iter().map(ToString::to_string).collect(), at + 1));
+    };
+    let mut over = "";
+    let joined = names.iter().enumerate().map(|(column, name)| {
+        over = spans.get(column).filter(|span| !span.is_empty()).copied().unwrap_or(over);
+        let own = if column == 0 || name.is_empty() { spans.get(column).copied() } else { Some(over) };
+        format!("{} {name}", own.unwrap_or("")).trim().to_string()
+    });
+    Some((joined.collect(), at + 2))
+}
+
+/// Returns the text `Table 3: ...` below a table.
+fn caption<'l>(lines: &[(u32, &'l str)], behind: usize) -> Option<&'l str> {
+    let mut below = lines.get(behind..)?.iter().take(2).map(|(_, text)| text.trim());
+    let text = below.find(|text| !text.is_empty())?;
+    let number = text.strip_prefix("Table ")?;
+    (number.starts_with(|digit: char| digit.is_ascii_digit()) && text.len() <= 120).then_some(text)
+}
+
+/// Adds rows to a table. Columns of an unknown table without a unit have that of their texts.
+fn with_rows(mut sheet: Sheet, rows: Vec<(u32, Vec<Printed>)>) -> Sheet {
+    let is_unknown = sheet.section.is_empty();
+    for (at, column) in sheet.columns.iter_mut().enumerate().filter(|_| is_unknown) {
+        let texts: Vec<&str> = rows.iter().filter_map(|(_, row)| Some(row.get(at)?.raw.as_str())).collect();
+        let own = unit_of(&column.name, &texts).filter(|_| column.unit == FigureUnit::NUMBER);
+        column.unit = own.unwrap_or(column.unit);
+    }
+    let mut above: Option<Printed> = None;
+    for (line, mut row) in rows {
+        if let Some(first) = row.first_mut().filter(|_| is_unknown) {
+            match &above {
+                Some(above) if first.raw.is_empty() => *first = above.clone(),
+                _ => above = Some(first.clone()).filter(|first| !is_figure(&first.raw)),
+            }
+        }
+        sheet.push(line, row);
+    }
+    sheet
 }
 
 /// Reads a table whose headings are in one line with blanks between them.
@@ -268,6 +302,68 @@ fn push_rows(sheet: &mut Sheet, line: u32, text: &str, shape: Shape) -> bool {
         pushed = true;
     }
     pushed
+}
+
+/// Most figures in a row of a table of words.
+const WORDS_MOST: usize = 8;
+
+/// Reads a table whose headings are single words, one or two lines of them, such as `2k 16k`. Each
+/// row is a name and a figure, with its unit, for each word. Blank lines may lie between.
+fn worded(lines: &[(u32, &str)], at: usize) -> Found {
+    let text = |at: usize| lines.get(at).map(|(_, line)| line.trim());
+    let heads = |at: usize| -> Option<Vec<&str>> {
+        let words: Vec<&str> = text(at)?.split_whitespace().take(WORDS_MOST + 1).collect();
+        let is_head =
+            |word: &&str| word.len() <= 12 && !is_figure(word) && word.contains(char::is_alphanumeric);
+        ((2..=WORDS_MOST).contains(&words.len()) && words.iter().all(is_head)).then_some(words)
+    };
+    let next = |at: usize| (at + 1..at + 3).find(|at| text(*at).is_some_and(|line| !line.is_empty()));
+    let first = heads(at)?;
+    let row = |at: usize| counted(text(at)?, first.len());
+    let mut here = next(at)?;
+    let mut names: Vec<String> = first.iter().map(ToString::to_string).collect();
+    if let Some(second) = heads(here).filter(|second| second.len() == names.len() && row(here).is_none()) {
+        names.iter_mut().zip(second).for_each(|(name, word)| *name = format!("{name} {word}"));
+        here = next(here)?;
+    }
+    names.insert(0, String::new());
+    let (mut rows, mut behind) = (Vec::new(), here);
+    let mut place = Some(here);
+    while let Some((at, cells)) = place.and_then(|at| Some((at, row(at)?))) {
+        let line = lines[at].0;
+        rows.push((line, cells.into_iter().map(|raw| Printed { raw, line }).collect()));
+        (behind, place) = (at + 1, next(at));
+    }
+    (rows.len() > 1).then_some(())?;
+    let sheet = with_rows(Sheet::new(None, heading(lines, at), names), rows);
+    Some((sheet, behind))
+}
+
+/// Returns the name and the figures of a row such as `80k table size 8.74 secs 8.31 secs`; `None`
+/// unless exactly `count` figures stand behind a short name.
+fn counted(text: &str, count: usize) -> Option<Vec<String>> {
+    const NAME_MOST: usize = 6;
+    let most = NAME_MOST + 2 * count;
+    let words: Vec<&str> = text.split_whitespace().take(most + 1).collect();
+    (words.len() <= most).then_some(())?;
+    let mut figures = Vec::with_capacity(count);
+    let mut end = words.len();
+    while end > 0 && figures.len() <= count {
+        let one = words[end - 1];
+        let with_unit = end.checked_sub(2).map(|number| format!("{} {one}", words[number]));
+        if is_figure(one) {
+            figures.push(one.to_string());
+            end -= 1;
+        } else if let Some(both) = with_unit.filter(|both| is_figure(both)) {
+            figures.push(both);
+            end -= 2;
+        } else {
+            break;
+        }
+    }
+    (figures.len() == count && (1..=NAME_MOST).contains(&end)).then_some(())?;
+    let name = words[..end].join(" ");
+    Some(std::iter::once(name).chain(figures.into_iter().rev()).collect())
 }
 
 /// Reads pairs of a name and a figure in separate lines, after a line `Statistic value`.

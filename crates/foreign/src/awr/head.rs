@@ -4,7 +4,7 @@
 //! row `DB CPU` of the top events. If the head lacks the number of CPUs, it is NUM_CPUS of the
 //! operating system statistics.
 
-use super::{checks, derived};
+use super::{checks, derived, own_sections};
 use crate::figure::{FigureUnit, read};
 use crate::report::{ImportedRun, Report, value};
 use crate::sheet::{Cell, Sheet, is_named};
@@ -61,6 +61,7 @@ pub fn fill(report: &mut Report) {
     global(report, &mut run);
     cpu(report, &mut run);
     run.title = format!("IMPORTED REPORT  Database: {}", run.workload);
+    own_sections::head(report, &mut run);
     report.run = run;
     compared(report);
     derived::fill(report);
@@ -148,6 +149,15 @@ fn compared(report: &mut Report) {
         (run.begin, run.end) = (text("begin"), text("end"));
         let cell = |key| row.and_then(|row| sheet.cell(row, key)).cloned();
         (run.elapsed, run.db_time) = (cell("elapsed"), cell("db_time"));
+    }
+    // The heading of the events has milliseconds, the table above tenths of a minute.
+    let heading = report
+        .sheet("compared_events")
+        .and_then(|sheet| sheet.notes.iter().find(|note| note.text.contains("Elapsed time:")));
+    if let Some(note) = heading {
+        let first = |name: &str| derived::behind(note, name).into_iter().next().map(Cell::from);
+        run.elapsed = first("Elapsed time:").or_else(|| run.elapsed.take());
+        run.db_time = first("DB time:").or_else(|| run.db_time.take());
     }
     report.run = run;
     facts.iter().for_each(|(name, cell)| report.fact(name, cell));

@@ -1,4 +1,5 @@
-//! AWR and Statspack reports, as text and as HTML, single, global and of two periods.
+//! AWR and Statspack reports, as text and as HTML, single, global and of two periods; and this
+//! program's own reports, which have their sections.
 //!
 //! A report is recognised by its first line or its title. `sections` describes the sections as
 //! data; `head` reads the facts of the run from the first tables; `text` and `page` make sheets.
@@ -11,6 +12,8 @@ mod derived;
 mod fill;
 mod fragment;
 mod head;
+mod own;
+mod own_sections;
 mod page;
 pub mod sections;
 pub mod signals;
@@ -19,7 +22,7 @@ mod text;
 use crate::reader::{Begins, Fill, Reader};
 
 /// The readers of this family of reports.
-pub const READERS: [Reader; 6] = [
+pub const READERS: [Reader; 8] = [
     Reader {
         kind: "AWR compare periods report",
         begins: Begins::Line(|line| line.contains("WORKLOAD REPOSITORY COMPARE PERIOD REPORT")),
@@ -55,6 +58,22 @@ pub const READERS: [Reader; 6] = [
             line.starts_with("STATSPACK report for") || line.starts_with("STATSPACK Statistics Report for")
         }),
         read: text::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: Fill::With(fill::fill),
+    },
+    Reader {
+        kind: "plumb report",
+        begins: Begins::Line(own::begins),
+        read: own::of_text,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: Fill::With(fill::fill),
+    },
+    Reader {
+        kind: "plumb page",
+        begins: Begins::Page(|head| head.contains("<title>plumb report")),
+        read: own::of_page,
         check: checks::checks,
         derive: derived::figures,
         fill: Fill::With(fill::fill),

@@ -65,6 +65,7 @@ const EVENTS: &[Known] = &[
             "Wait Time Avg(ms)",
         ],
     ),
+    known("most", FigureUnit::MS, &["Max wait"]),
     known("per_transaction", FigureUnit::NUMBER, &["Waits /txn"]),
     known(
         "share",
@@ -109,14 +110,16 @@ const CLASSES: &[Known] = &[
 /// Columns of both tables of I/O statistics. Requests and data occur twice: for reads and writes.
 const IOSTAT: &[Known] = &[
     words("name", &["Function Name", "Filetype Name", "Function/File Name", "Function", "Filetype", ""]),
+    known("reads", FigureUnit::COUNT, &["Reads: Reqs"]),
     known("read_bytes", FigureUnit::MB, &["Reads: Data", "Data Volume Read"]),
     known("reads_per_s", FigureUnit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
-    known("read_bytes_per_s", FigureUnit::MB_PER_S, &["Data per sec", "Data Vol/sec"]),
+    known("read_bytes_per_s", FigureUnit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Reads: MB/s"]),
+    known("writes", FigureUnit::COUNT, &["Writes: Reqs"]),
     known("written_bytes", FigureUnit::MB, &["Writes: Data"]),
     known("writes_per_s", FigureUnit::PER_S, &["Reqs per sec", "Requests per sec", "Requests /sec"]),
-    known("written_bytes_per_s", FigureUnit::MB_PER_S, &["Data per sec", "Data Vol/sec"]),
+    known("written_bytes_per_s", FigureUnit::MB_PER_S, &["Data per sec", "Data Vol/sec", "Writes: MB/s"]),
     known("waits", FigureUnit::COUNT, &["Waits: Count", "Wait Count"]),
-    known("average", FigureUnit::MS, &["Avg Tm(ms)", "Avg Time"]),
+    known("average", FigureUnit::MS, &["Avg Tm(ms)", "Avg Time", "Avg wait"]),
     known("small_read", FigureUnit::MS, &["Small Read"]),
     known("large_read", FigureUnit::MS, &["Large Read"]),
 ];
@@ -133,10 +136,10 @@ const FILES: &[Known] = &[
     known("single_read_time", FigureUnit::MS, &["Av 1-bk Rd(ms)"]),
     known("optimized", FigureUnit::PERCENT, &["% Opt Reads"]),
     known("writes", FigureUnit::COUNT, &["Writes"]),
-    known("writes_per_s", FigureUnit::PER_S, &["Writes avg/s", "Av Writes/s"]),
-    known("write_time", FigureUnit::MS, &["Av Writes(ms)"]),
+    known("writes_per_s", FigureUnit::PER_S, &["Writes avg/s", "Av Writes/s", "Av Wrts/s"]),
+    known("write_time", FigureUnit::MS, &["Av Writes(ms)", "Av Wrt"]),
     known("buffer_waits", FigureUnit::COUNT, &["Buffer Waits"]),
-    known("buffer_wait_time", FigureUnit::MS, &["Av Buf Wt(ms)"]),
+    known("buffer_wait_time", FigureUnit::MS, &["Av Buf Wt(ms)", "Av Buf Wt"]),
     words("pdb", &["PDB Name"]),
 ];
 
@@ -227,6 +230,19 @@ pub static SECTIONS: &[Section] = &[
             known("memory", FigureUnit::GB, &["Memory (G)"]),
         ],
     },
+    // The head of this program's reports.
+    Section {
+        key: "run",
+        headings: &[],
+        first: &["Workload", "Release"],
+        columns: &[
+            words("workload", &["Workload"]),
+            words("release", &["Release"]),
+            words("revision", &["Revision"]),
+            words("settings", &["Settings Hash"]),
+            words("seed", &["Seed"]),
+        ],
+    },
     Section {
         key: "instance",
         headings: &[],
@@ -247,7 +263,7 @@ pub static SECTIONS: &[Section] = &[
             known("cpus", FigureUnit::COUNT, &["CPUs"]),
             known("cores", FigureUnit::COUNT, &["Cores"]),
             known("sockets", FigureUnit::COUNT, &["Sockets"]),
-            known("memory", FigureUnit::GB, &["Memory(GB)", "Memory (G)"]),
+            known("memory", FigureUnit::GB, &["Memory(GB)", "Memory (G)", "Memory"]),
         ],
     },
     Section {
@@ -339,7 +355,8 @@ pub static SECTIONS: &[Section] = &[
         "load_profile",
         &["Load Profile"],
         &[
-            words("name", &["", "Load Profile"]),
+            words("name", &["", "Load Profile", "Load"]),
+            known("total", FigureUnit::NUMBER, &["Total"]),
             known("per_second", FigureUnit::TWICE_ROUNDED, &["Per Second"]),
             known("per_transaction", FigureUnit::TWICE_ROUNDED, &["Per Transaction"]),
             known("per_exec", FigureUnit::NUMBER, &["Per Exec"]),
@@ -378,6 +395,9 @@ pub static SECTIONS: &[Section] = &[
             known("system", FigureUnit::PERCENT, &["%System", "System"]),
             known("wio", FigureUnit::PERCENT, &["%WIO", "WIO"]),
             known("idle", FigureUnit::PERCENT, &["%Idle", "Idle"]),
+            words("state", &["State"]),
+            known("time", FigureUnit::S, &["Time (s)"]),
+            known("share", FigureUnit::PERCENT, &["% of CPU"]),
         ],
     ),
     headed(
@@ -404,8 +424,8 @@ pub static SECTIONS: &[Section] = &[
         "cache_sizes",
         &["Cache Sizes"],
         &[
-            words("name", &["", "Name"]),
-            known("begin", FigureUnit::BYTES, &["Begin"]),
+            words("name", &["", "Name", "Area"]),
+            known("begin", FigureUnit::BYTES, &["Begin", "Size"]),
             known("end", FigureUnit::BYTES, &["End"]),
         ],
     ),
@@ -553,7 +573,7 @@ const GLOBAL_IO: &[Known] = &[
 const PARAMETERS: &[Known] = &[
     words("name", &["Parameter Name"]),
     words("instance", &["I#"]),
-    words("value", &["Begin value"]),
+    words("value", &["Begin value", "Value"]),
     words("end", &["End value (if different)"]),
 ];
 

@@ -22,7 +22,8 @@ pub fn read(part: &SourcePart<'_>) -> Report {
 
 pub fn sheet(table: Ruled) -> Sheet {
     // The tables of the head have no heading; in Statspack their first column looks like one.
-    let is_of_head = ["Database", "Host", "Snapshot"].contains(&table.heading.raw.as_str())
+    let is_of_head = ["Database", "Host", "Snapshot", super::own_sections::HEAD]
+        .contains(&table.heading.raw.as_str())
         || table.heading.raw.starts_with("WORKLOAD REPOSITORY");
     let heading = if is_of_head { "" } else { table.heading.raw.as_str() };
     let section = section_of(heading, &table.names);

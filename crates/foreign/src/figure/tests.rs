@@ -54,6 +54,16 @@ fn the_syntax_of_reports_is_read_with_its_rounding() {
         ("60.22 (mins)", FigureUnit::MINUTES, (60.215 * 60.0, 60.22 * 60.0, 60.225 * 60.0)),
         ("3,991,300 bytes", FigureUnit::BYTES, (3_991_299.5, 3_991_300.0, 3_991_300.5)),
         ("\u{a0}1.0\u{a0}", FigureUnit::NUMBER, (0.95, 1.0, 1.05)),
+        ("45:50", FigureUnit::S, (2749.5, 2750.0, 2750.5)),
+        ("2:24.41", FigureUnit::S, (144.405, 144.41, 144.415)),
+        (
+            "724 MB/sec",
+            FigureUnit::BYTES_PER_S,
+            (723.5 * kilo * kilo, 724.0 * kilo * kilo, 724.5 * kilo * kilo),
+        ),
+        ("34% of DB time", FigureUnit::NUMBER, (33.5, 34.0, 34.5)),
+        ("630 KB", FigureUnit::NUMBER, (629.5 * kilo, 630.0 * kilo, 630.5 * kilo)),
+        ("4.33 secs", FigureUnit::NUMBER, (4.325, 4.33, 4.335)),
     ] {
         check(raw, unit, [expected.0, expected.1, expected.2]);
     }
@@ -68,6 +78,8 @@ fn an_absence_has_a_kind_and_is_never_zero() {
         ("####", Absence::Overflow),
         ("0.00 - 542.33", Absence::Unreadable),
         ("10:00:09 (4.9 min)", Absence::Unreadable),
+        ("10:75", Absence::Unreadable),
+        ("1:2:3:4", Absence::Unreadable),
         ("1,2,3", Absence::Unreadable),
         ("1.2.3", Absence::Unreadable),
         (".", Absence::Unreadable),
@@ -94,6 +106,24 @@ fn intervals_decide_and_not_tolerances() {
             .meets(range("1,899.1", FigureUnit::S).over(range("906,150", FigureUnit::COUNT)).expect("waits"))
     );
     assert_eq!(total.over(range("0", FigureUnit::PER_S)), None);
+}
+
+#[test]
+fn a_column_without_a_unit_has_that_of_its_texts() {
+    for (heading, texts, expected) in [
+        ("32K", &["4:51", "", "4:33"][..], Some(FigureUnit::S)),
+        ("ASM", &["1495 MB/sec", "752 MB/sec"], Some(FigureUnit::BYTES_PER_S)),
+        ("Size", &["3.7 GB", "7 KB"], Some(FigureUnit::BYTES)),
+        ("Memory Needed 1", &["64K", "128K"], Some(FigureUnit::BYTES)),
+        ("Rows", &["64K", "128K"], None),
+        ("Before", &["34%", "630 KB"], None),
+        ("Number", &["1", "2"], None),
+        ("Name", &["", ""], None),
+    ] {
+        assert_eq!(unit_of(heading, texts), expected, "{heading}");
+    }
+    assert!(is_figure("4:51") && is_figure("4.33 secs") && is_figure("64K"));
+    assert!(!is_figure("<1ms") && !is_figure("1-bk") && !is_figure("2nd"));
 }
 
 proptest! {

@@ -1,15 +1,13 @@
 //! fio's JSON and JSON+.
 
-use super::{JOBS, PERCENTILES};
+use super::{JOBS, PERCENTILES, PRINTED_JOBS, PRINTED_PERCENTILES, SYNC, longest};
 use crate::json::{self, Json, place};
 use crate::report::Report;
-use crate::sheet::{Cell, Printed, Remark, Sheet};
+use crate::sheet::{Cell, Printed, Sheet};
 use crate::source::SourcePart;
 
 /// Kinds of requests; those of the last one have a latency alone.
 const DIRECTIONS: [&str; 5] = ["read", "write", "trim", "mixed", SYNC];
-/// Calls of fsync and the like.
-pub(super) const SYNC: &str = "sync";
 
 pub(super) fn read(part: &SourcePart<'_>) -> Report {
     let json = json::read_behind(part, 0);
@@ -45,11 +43,26 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
     }
     report.run.elapsed = longest(&jobs);
     report.sheets.extend([jobs, percentiles].into_iter().filter(|sheet| !sheet.rows.is_empty()));
-    // Text behind the document, such as that of `--output-format=json,normal`.
     let last = part.line_of(json.end.saturating_sub(1));
-    let behind = part.lines().filter(|(line, text)| *line > last && !matches!(text.trim(), "" | "{"));
-    report.unread.extend(behind.map(|(line, text)| Remark { line, text: text.to_string() }));
+    printed(&part.behind(last), &mut report);
     report
+}
+
+/// Reads the text behind a document, such as that of `--output-format=json,normal`: the same jobs
+/// again, under keys of their own.
+fn printed(part: &SourcePart<'_>, report: &mut Report) {
+    let found = super::text::read(part);
+    for mut sheet in found.sheets {
+        sheet.section = match sheet.section {
+            section if section == JOBS.key => PRINTED_JOBS,
+            section if section == PERCENTILES.key => PRINTED_PERCENTILES,
+            section => section,
+        };
+        report.sheets.push(sheet);
+    }
+    let brace = |remark: &crate::sheet::Remark| matches!(remark.text.as_str(), "{" | "}");
+    report.unread.extend(found.unread);
+    report.prose.extend(found.prose.into_iter().filter(|remark| !brace(remark)));
 }
 
 /// True of versions before 2.21, whose `io_bytes` is KiB.
@@ -163,12 +176,4 @@ fn push_percentiles(json: &Json, of: &str, job: &Printed, sheet: &mut Sheet, is_
         let cells = [job.clone()].into_iter().chain(words).chain([time.clone()]);
         sheet.push(time.line, cells.collect());
     }
-}
-
-/// The longest runtime of the rows: those of entries overlap.
-pub(super) fn longest(jobs: &Sheet) -> Option<Cell> {
-    let at = jobs.columns.iter().position(|column| column.key == "runtime")?;
-    let cells = jobs.rows.iter().filter_map(|row| row.cells.get(at));
-    let value = |cell: &&Cell| cell.reading.value().unwrap_or(0.0);
-    cells.max_by(|one, other| value(one).total_cmp(&value(other))).cloned()
 }

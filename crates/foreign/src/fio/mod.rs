@@ -23,7 +23,7 @@ use crate::check::{Rule, Sides};
 use crate::figure::{FigureUnit, Quantity};
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
-use crate::sheet::{Figure, Known, Section, Sheet, SheetRow};
+use crate::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
 use plumb_record::{Consistency, MeasuredFigure, Record};
 use plumb_units::ValueRange;
 
@@ -46,6 +46,9 @@ pub const READERS: [Reader; 2] = [
         fill: Fill::With(fill),
     },
 ];
+
+/// Calls of fsync and the like.
+const SYNC: &str = "sync";
 
 const NS: FigureUnit = FigureUnit::new(Quantity::Seconds, 1e-9);
 const KIB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1024.0);
@@ -108,6 +111,23 @@ static GROUPS: Section = Section {
     ],
 };
 
+/// Figures that no check needs, a name and a value a row: depths, shares, disks.
+static DETAILS: Section = Section {
+    key: "details",
+    headings: &["details"],
+    first: &[],
+    columns: &[
+        Known { key: "job", unit: FigureUnit::TEXT, headings: &["job"] },
+        Known { key: "line", unit: FigureUnit::TEXT, headings: &["line"] },
+        Known { key: "name", unit: FigureUnit::TEXT, headings: &["name"] },
+    ],
+};
+
+/// Key of the jobs of a text behind its JSON, which are the same ones.
+const PRINTED_JOBS: &str = "printed_jobs";
+/// Key of the percentiles of those jobs.
+const PRINTED_PERCENTILES: &str = "printed_percentiles";
+
 const BANDWIDTH: Rule = Rule {
     name: "io_bytes / runtime = bw",
     arithmetic: "bytes moved, divided by the time, are the bandwidth",
@@ -127,6 +147,8 @@ const GROUP: Rule = Rule {
     name: "io of jobs = io of Run status",
     arithmetic: "bytes of the jobs of a direction = sum of its groups' bytes",
 };
+const PRINTED: Rule =
+    Rule { name: "JSON = text", arithmetic: "a figure of the JSON is one that prints as the text has it" };
 const BINS: Rule =
     Rule { name: "bins = total_ios", arithmetic: "the bins of the histogram add up to the requests" };
 
@@ -141,6 +163,34 @@ fn check(report: &Report) -> Vec<Consistency> {
         of_percentiles(sheet, &mut checks);
     }
     checks.extend(of_groups(report));
+    checks.extend(of_text(report));
+    checks
+}
+
+/// Figures of a JSON against those of the text behind it, job by job in their order.
+fn of_text(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    let (Some(json), Some(text)) = (report.sheet(JOBS.key), report.sheet(PRINTED_JOBS)) else {
+        return checks;
+    };
+    let name = |sheet: &Sheet, row: &SheetRow| {
+        format!("{} {}", sheet.text(row, "job"), sheet.text(row, "direction"))
+    };
+    for (own, printed) in json.rows.iter().zip(&text.rows) {
+        let of = name(json, own);
+        if of != name(text, printed) {
+            continue;
+        }
+        for key in ["bytes", "bandwidth", "rate", "runtime", "requests", "least", "most", "mean"] {
+            let (Some(exact), Some(shown)) = (json.figure(own, key), text.figure(printed, key)) else {
+                continue;
+            };
+            // Some figures are rounded and some are cut off.
+            let expected = ValueRange { low: shown.range.low, high: cut_off(&shown).high };
+            let sides = Sides { expected, found: exact.range, unit: exact.unit };
+            checks.push(PRINTED.meets(&format!("{of} {key}"), sides, &[&exact, &shown]));
+        }
+    }
     checks
 }
 
@@ -252,6 +302,14 @@ fn fill(report: &Report, record: &mut Record) {
             }
         }
     }
+}
+
+/// The longest runtime of the rows: those of entries overlap.
+fn longest(jobs: &Sheet) -> Option<Cell> {
+    let at = jobs.columns.iter().position(|column| column.key == "runtime")?;
+    let cells = jobs.rows.iter().filter_map(|row| row.cells.get(at));
+    let value = |cell: &&Cell| cell.reading.value().unwrap_or(0.0);
+    cells.max_by(|one, other| value(one).total_cmp(&value(other))).cloned()
 }
 
 #[cfg(test)]

@@ -138,7 +138,29 @@ fn a_document_keeps_its_figures_with_lines_and_its_arithmetic_holds() {
         assert_eq!(check.outcome, Consistent::Holds, "{check:?}");
     }
     assert_eq!(report.checks.len(), 7);
-    assert_eq!(report.unread.len(), 1, "the text behind the document: {:?}", report.unread);
+    assert_eq!(report.prose.len(), 1, "the text behind the document: {:?}", report.prose);
+    assert!(report.unread.is_empty(), "{:?}", report.unread);
+}
+
+#[test]
+fn the_text_behind_a_document_has_its_figures_again() {
+    let text = "\
+random: (groupid=0, jobs=8): err= 0: pid=7: Sat Nov 16 18:54:32 2019
+  read: IOPS=46.4k, BW=181MiB/s (190MB/s)(10.6GiB/60004msec)
+    clat (usec): min=231, max=24107, avg=2741.88, stdev=1.00
+     issued rwts: total=2785387,0,0,0 short=0,0,0,0 dropped=0,0,0,0
+
+Run status group 0 (all jobs):
+   READ: bw=181MiB/s (190MB/s), 181MiB/s-181MiB/s (190MB/s-190MB/s), io=10.6GiB (11.4GB), run=60004-60004msec
+";
+    let both = format!("{}{text}", JSON.replace("Run status group 0 (all jobs):\n", ""));
+    let report = one(&both);
+    assert_eq!(report.sheet("jobs").expect("jobs").rows.len(), 1, "the jobs of the document alone");
+    assert_eq!(outcomes(&report, "JSON = text"), [Consistent::Holds; 8]);
+    assert_eq!(outcomes(&report, "io of jobs = io of Run status"), [Consistent::Holds]);
+    let changed = one(&both.replace("IOPS=46.4k", "IOPS=46.6k"));
+    let failed = outcomes(&changed, "JSON = text").iter().filter(|held| **held == Consistent::Fails).count();
+    assert_eq!(failed, 1);
 }
 
 #[test]

@@ -6,10 +6,9 @@
 //! ```
 //! Version 2 writes KB for KiB; of the two bandwidths of version 3 the binary one is read.
 
-use super::json::SYNC;
-use super::{GROUPS, JOBS, PERCENTILES, json};
+use super::{DETAILS, GROUPS, JOBS, PERCENTILES, SYNC, longest};
 use crate::report::Report;
-use crate::sheet::{Printed, Remark, Section, Sheet};
+use crate::sheet::{Printed, Section, Sheet};
 use crate::source::SourcePart;
 
 /// True of the line with the version, above the entries.
@@ -45,7 +44,7 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
     for (line, raw) in part.lines() {
         let trimmed = raw.trim();
         if !trimmed.is_empty() && !begins(trimmed) && !text.line(line, trimmed) {
-            report.unread.push(Remark { line, text: trimmed.to_string() });
+            report.leave(line, trimmed);
         }
     }
     report.run.workload = text.rows.first().map_or(String::new(), |row| row.job.raw.clone());
@@ -63,8 +62,8 @@ struct Text {
     /// The unit of the percentiles that follow.
     unit: &'static str,
     groups: Vec<Vec<Printed>>,
-    /// Lines of a name and a text that no check needs.
-    others: Vec<[Printed; 3]>,
+    /// Figures that no check needs: job, line, name and value.
+    details: Vec<[Printed; 4]>,
 }
 
 impl Text {
@@ -105,17 +104,27 @@ impl Text {
         true
     }
 
-    /// Reads a line such as `cpu : usr=1.89%, sys=11.05%`, which is kept as it is.
+    /// Reads the figures of a line such as `cpu : usr=1.89%, sys=11.05%`; false without any.
     fn other(&mut self, line: u32, text: &str) -> bool {
         let Some((name, rest)) = text.split_once(':') else { return false };
-        let printed = |raw: &str| Printed { raw: raw.trim().to_string(), line };
+        if ["Run status group", "Disk stats"].iter().any(|head| name.starts_with(head)) {
+            return true;
+        }
+        let printed = |raw: String| Printed { raw, line };
         if name.trim() == "latency" && rest.contains("depth=") {
             let depth = rest.split("depth=").nth(1).map_or("", until_end);
             let own = self.rows.iter_mut().filter(|row| row.job.line == self.job.line);
-            own.for_each(|row| row.depth = printed(depth));
+            own.for_each(|row| row.depth = printed(depth.to_string()));
         }
-        self.others.push([self.job.clone(), printed(name), printed(rest)]);
-        true
+        let title = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = details(name, rest);
+        let is_own = !found.is_empty();
+        self.details.extend(
+            found.into_iter().map(|(name, value)| {
+                [self.job.clone(), printed(title.clone()), printed(name), printed(value)]
+            }),
+        );
+        is_own
     }
 
     fn fill(self, report: &mut Report, line: u32) {
@@ -142,7 +151,7 @@ impl Text {
         let mut percentiles =
             table(Some(&PERCENTILES), "clat percentiles", &["job", "direction", "percentile", "clat"]);
         let mut groups = table(Some(&GROUPS), "Run status", &["direction", "io", "mint", "maxt"]);
-        let mut others = table(None, "other lines", &["job", "line", "text"]);
+        let mut details = table(Some(&DETAILS), "details", &["job", "line", "name", "value"]);
         for row in self.rows {
             let line = row.direction.line;
             for (percent, time) in row.percentiles {
@@ -168,9 +177,9 @@ impl Text {
             jobs.push(line, cells);
         }
         self.groups.into_iter().for_each(|cells| groups.push(cells[0].line, cells));
-        self.others.into_iter().for_each(|cells| others.push(cells[1].line, cells.to_vec()));
-        report.run.elapsed = json::longest(&jobs);
-        let all = [jobs, percentiles, groups, others];
+        self.details.into_iter().for_each(|cells| details.push(cells[1].line, cells.to_vec()));
+        report.run.elapsed = longest(&jobs);
+        let all = [jobs, percentiles, groups, details];
         report.sheets.extend(all.into_iter().filter(|sheet| !sheet.rows.is_empty()));
     }
 }
@@ -267,6 +276,35 @@ fn unit_of(line: &str, name: &str) -> Option<&'static str> {
         "msec" => Some("ms"),
         _ => None,
     }
+}
+
+/// Returns the figures of a line behind its name: `min=4, max=109`, `ios=2619049/4`, `>=64=0.0%`.
+/// Extremes and means have the unit in the name: `slat (usec)`, `bw (  KiB/s)`.
+fn details(name: &str, rest: &str) -> Vec<(String, String)> {
+    let bracket = name.split_once('(').map_or("", |(_, unit)| unit.trim_end().trim_end_matches(')'));
+    let rate: String = bracket.replace("iB", "B").split_whitespace().collect();
+    let time = ["slat", "clat", "lat", "sync"].iter().find_map(|of| unit_of(name, of));
+    let mut found = Vec::new();
+    for pair in rest.split(',') {
+        let Some((key, value)) = pair.trim().rsplit_once('=') else { continue };
+        let (key, value) = (key.trim(), value.trim());
+        if !value.starts_with(|digit: char| digit.is_ascii_digit()) {
+            continue;
+        }
+        let is_sample = ["min", "max", "avg", "stdev"].contains(&key);
+        match (value.split_once('/'), time) {
+            (Some((reads, writes)), _) => {
+                found.push((format!("{key} read"), reads.to_string()));
+                found.push((format!("{key} write"), writes.to_string()));
+            }
+            (None, Some(unit)) if is_sample => found.push((key.to_string(), with_unit(rest, key, unit))),
+            (None, None) if is_sample && rate.ends_with("/s") => {
+                found.push((key.to_string(), format!("{value}{rate}")));
+            }
+            (None, _) => found.push((key.to_string(), value.replace('k', "K"))),
+        }
+    }
+    found
 }
 
 /// A figure of a line of times: `avg=13.06`, `max= 43082`, `max=12.3k`.

@@ -1,5 +1,6 @@
 //! Tools that print lines: what the device did (iostat, sar, collectl, iosnoop, biosnoop), what a
-//! benchmark measured (pgbench, ORION, CALIBRATE_IO), and what a statement did (plans, traces).
+//! benchmark measured (pgbench, ORION, CALIBRATE_IO), and what a statement or a call did (plans,
+//! traces, DTrace).
 //!
 //! | file | formats | tried on |
 //! |---|---|---|
@@ -8,12 +9,14 @@
 //! | `benchmark` | pgbench, ORION, CALIBRATE_IO, v$iostat_file | pgbench 15, ORION 11.2 |
 //! | `plan` | DBMS_XPLAN | 11.2 |
 //! | `trace` | 10046 traces | none: by its documentation |
+//! | `dtrace` | flows of calls, aggregations, `time` | Solaris 10 |
 //!
 //! Other versions are read by their headings and are untried: sysstat 9 to 11, sar, JSON of iostat,
 //! perf-tools' iosnoop, pgbench 12 and 18, ORION 11.1 and 12.2.
 
 mod benchmark;
 mod device;
+mod dtrace;
 mod plan;
 mod snoop;
 mod trace;
@@ -25,8 +28,13 @@ use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 
 /// The readers of the family.
-pub const READERS: [Reader; 11] =
-    joined(&[&device::READERS, &snoop::READERS, &benchmark::READERS, &[plan::READER, trace::READER]]);
+pub const READERS: [Reader; 14] = joined(&[
+    &device::READERS,
+    &snoop::READERS,
+    &benchmark::READERS,
+    &[plan::READER, trace::READER],
+    &dtrace::READERS,
+]);
 
 fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))

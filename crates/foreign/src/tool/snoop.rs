@@ -80,14 +80,30 @@ static SNOOP: LineFormat = LineFormat {
     stamped: false,
 };
 
-/// The headings of iosnoop, as they stand on one line.
-const HEAD: &str = "STRTIME DEVICE MAJ MIN DELTA UID PID D BLOCK SIZE PATHNAME ARGS";
+/// The headings of iosnoop. Options leave some of them out.
+const HEADINGS: [&str; 13] = [
+    "STRTIME", "DEVICE", "INS", "MAJ", "MIN", "DELTA", "UID", "PID", "D", "BLOCK", "SIZE", "PATHNAME", "ARGS",
+];
+
+/// Splits a line with a head and rows behind it; `None` if it has no such head.
+fn head_and_rows(line: &str) -> Option<(Vec<&str>, &str)> {
+    let mut rest = &line[line.find("STRTIME DEVICE ")?..];
+    let mut names = Vec::new();
+    loop {
+        let behind = rest.trim_start();
+        let end = behind.find(' ').unwrap_or(behind.len());
+        if !HEADINGS.contains(&&behind[..end]) {
+            break;
+        }
+        names.push(&behind[..end]);
+        rest = &behind[end..];
+    }
+    let is_head = ["BLOCK", "SIZE"].iter().all(|needed| names.contains(needed)) && !rest.trim().is_empty();
+    is_head.then_some((names, rest))
+}
 
 fn on_one_line(part: &SourcePart<'_>) -> Vec<Range<usize>> {
-    let own = part
-        .lines()
-        .enumerate()
-        .filter(|(_, (_, line))| line.split_once(HEAD).is_some_and(|(_, rows)| !rows.trim().is_empty()));
+    let own = part.lines().enumerate().filter(|(_, (_, line))| head_and_rows(line).is_some());
     own.map(|(at, _)| at..at + 1).collect()
 }
 
@@ -95,11 +111,11 @@ fn on_one_line(part: &SourcePart<'_>) -> Vec<Range<usize>> {
 /// `2009 May 27 11:42:56` to the next one.
 fn of_one_line(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
-    let names: Vec<String> = HEAD.split(' ').map(str::to_string).collect();
     for (line, text) in part.lines() {
-        let Some((_, rows)) = text.split_once(HEAD) else { continue };
+        let Some((names, rows)) = head_and_rows(text) else { continue };
         let heading = Printed { raw: REQUESTS.headings[0].to_string(), line };
-        let mut sheet = Sheet::new(Some(&REQUESTS), heading, names.clone());
+        let own = names.iter().map(ToString::to_string).collect();
+        let mut sheet = Sheet::new(Some(&REQUESTS), heading, own);
         let words: Vec<&str> = rows.split_whitespace().collect();
         let begins = |at: usize| {
             let is = |at: usize, is_it: fn(&str) -> bool| words.get(at).is_some_and(|word| is_it(word));

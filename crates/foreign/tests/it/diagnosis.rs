@@ -2,6 +2,7 @@
 
 use crate::{fixture, only};
 use plumb_record::Finding;
+use proptest::prelude::*;
 
 /// Builds a report of an hour: DB time and DB CPU in seconds, and events with their waits, seconds,
 /// milliseconds of a wait, and class.
@@ -76,8 +77,45 @@ fn a_system_whose_problem_is_no_storage_gets_no_advice_on_storage() {
     let found = findings(&locked);
     assert!(rules(&found).contains(&"G1"), "{found:?}");
     // The wait that it is may be named, and none of a disk.
-    let of_storage = ["R1", "R2", "R3", "R4", "R6", "R7", "R10", "R12", "R13", "R14", "R17", "R18"];
-    assert!(!rules(&found).iter().any(|rule| of_storage.contains(rule)), "{found:?}");
+    assert!(!rules(&found).iter().any(|rule| OF_STORAGE.contains(rule)), "{found:?}");
+}
+
+/// Rules whose advice is about storage.
+const OF_STORAGE: [&str; 16] =
+    ["R1", "R2", "R3", "R4", "R5", "R6", "R7", "R10", "R11", "R12", "R13", "R14", "R15", "R17", "R18", "R23"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Reports of systems whose I/O is less than a tenth of DB time, however slow each request is.
+    #[test]
+    fn a_system_without_much_io_gets_no_advice_on_storage(
+        db_time in 100.0f64..90_000.0,
+        cpu in 0.0f64..0.9,
+        shares in proptest::collection::vec(0.0f64..0.015, 6),
+        each in proptest::collection::vec(0.1f64..400.0, 6),
+    ) {
+        let names = [
+            ("db file sequential read", "User I/O"),
+            ("db file scattered read", "User I/O"),
+            ("direct path read temp", "User I/O"),
+            ("log file sync", "Commit"),
+            ("free buffer waits", "Configurat"),
+            ("log buffer space", "Configurat"),
+        ];
+        let mut events = Vec::new();
+        for ((name, class), (share, ms)) in names.into_iter().zip(shares.iter().zip(&each)) {
+            let waits = (db_time * share * 1000.0 / ms).floor().max(1.0);
+            events.push((name, waits as u64, waits * ms / 1000.0, *ms, class));
+        }
+        let io: f64 = events.iter().map(|(_, _, seconds, ..)| seconds).sum();
+        prop_assume!(io < 0.095 * db_time);
+        let locked = db_time * (1.0 - cpu) - io;
+        prop_assume!(locked > 0.0);
+        events.push(("enq: TX - row lock contention", 1 + locked as u64, locked, 1000.0, "Applicatio"));
+        let found = findings(&report(db_time, db_time * cpu, &events));
+        prop_assert!(!rules(&found).iter().any(|rule| OF_STORAGE.contains(rule)), "{:?}", found);
+    }
 }
 
 #[test]

@@ -5,13 +5,17 @@ use plumb_foreign::{READERS, Source, import};
 use proptest::prelude::*;
 use std::path::Path;
 
-const FIXTURES: [&str; 23] = [
+const FIXTURES: [&str; 27] = [
     fixture!("awr_11204.txt"),
     fixture!("awr_11204.html"),
     fixture!("statspack.txt"),
     fixture!("global.html"),
     fixture!("compare.txt"),
     fixture!("slides.txt"),
+    fixture!("sorts.txt"),
+    fixture!("sizes.txt"),
+    fixture!("words.txt"),
+    fixture!("dtrace.txt"),
     fixture!("one_line.txt"),
     fixture!("iostat12.txt"),
     fixture!("iostat10.txt"),

@@ -2,6 +2,7 @@
 
 use crate::{figure, fixture, imports, with};
 use plumb_foreign::Import;
+use plumb_foreign::sheet::SheetRow;
 use plumb_record::Consistent::{Fails, Holds, Impossible, NotAsked};
 
 fn near(import: &Import, name: &str, expected: f64, digits: f64) {
@@ -115,6 +116,89 @@ fn tables_of_unknown_columns_are_read_as_they_are_headed() {
     assert_eq!((import.report.kind.as_str(), import.report.sheets.len()), ("pasted tables", 1));
     assert!(import.report.checks.iter().all(|check| check.outcome == NotAsked), "nothing is known of it");
     assert!(import.record.is_none());
+}
+
+/// The names of the columns and the rows of the tables of all imports.
+type Tables = Vec<(String, Vec<String>, Vec<Vec<String>>)>;
+
+fn tables(all: &[Import]) -> Tables {
+    let sheets = all.iter().flat_map(|import| &import.report.sheets);
+    let shown = sheets.map(|sheet| {
+        let names = sheet.columns.iter().map(|column| column.name.clone()).collect();
+        let texts = |row: &SheetRow| row.cells.iter().map(|cell| cell.raw.clone()).collect();
+        (sheet.heading.clone(), names, sheet.rows.iter().map(texts).collect())
+    });
+    shown.collect()
+}
+
+/// The value of a cell in the base unit of its text.
+fn cell(all: &[Import], [table, row, column]: [usize; 3]) -> f64 {
+    let sheet = all.iter().flat_map(|import| &import.report.sheets).nth(table).expect("a table");
+    sheet.rows[row].cells[column].reading.value().expect("a figure")
+}
+
+#[test]
+fn tables_of_papers_have_spanners_merged_cells_and_captions() {
+    let all = imports(fixture!("sorts.txt"));
+    let tables = tables(&all);
+    let headings: Vec<&str> = tables.iter().map(|(heading, ..)| heading.as_str()).collect();
+    assert_eq!(
+        headings,
+        [
+            "Table 1: Memory Needed per Process",
+            "Table 2: Elapsed time in Mins/Secs",
+            "Table 3: Elapsed Time in Mins/Secs for Large Serial Sorts",
+            "Table 4: Test table"
+        ]
+    );
+    let rows: Vec<usize> = tables.iter().map(|(_, _, rows)| rows.len()).collect();
+    assert_eq!(rows, [2, 2, 4, 3], "the second line of headings is no row");
+    assert_eq!(tables[0].1[4], "Number of Processes Memory Needed Per Process 16");
+    assert_eq!(tables[1].1, ["BUFFERS", "BUFFER_SIZE Creation Time 32K", "BUFFER_SIZE Creation Time 64K"]);
+    assert_eq!(tables[2].1, ["ASYNC", "AREA_SIZE", "DIRECT_WRITES FALSE", "DIRECT_WRITES TRUE"]);
+    assert_eq!(tables[2].2[3], ["TRUE", "2M", "42:00", "40:45"], "a merged cell is that of each of its rows");
+    let kilo = 1024.0;
+    assert_eq!(cell(&all, [0, 1, 4]), 4096.0 * kilo, "K of memory is 1,024 bytes");
+    assert_eq!(cell(&all, [1, 0, 1]), 290.0, "minutes and seconds");
+    assert_eq!((cell(&all, [2, 0, 2]), cell(&all, [2, 1, 1])), (2700.0, 2.0 * kilo * kilo));
+}
+
+#[test]
+fn tables_of_an_authors_own_are_read_before_known_ones_and_have_the_units_of_their_texts() {
+    let all = imports(fixture!("sizes.txt"));
+    assert_eq!(all.len(), 1);
+    let tables = tables(&all);
+    let shape: Vec<(usize, usize)> =
+        tables.iter().map(|(_, names, rows)| (names.len(), rows.len())).collect();
+    assert_eq!(shape, [(3, 2), (3, 3), (3, 3), (6, 2)]);
+    let mega = 1_048_576.0;
+    assert_eq!((cell(&all, [0, 0, 1]), cell(&all, [0, 1, 2])), (724.0 * mega, 1094.0 * mega));
+    assert_eq!((cell(&all, [1, 0, 1]), cell(&all, [1, 1, 2])), (34.0, 140.0 * mega));
+    assert_eq!((cell(&all, [1, 2, 1]), cell(&all, [1, 2, 2])), (630.0 * 1024.0, 2.5 * mega));
+    assert_eq!((cell(&all, [2, 0, 1]), cell(&all, [2, 2, 2])), (3.7 * 1024.0 * mega, 5.0));
+}
+
+#[test]
+fn an_authors_own_table_does_not_join_known_ones_that_are_far_apart() {
+    let far = "\n".repeat(20);
+    let events = "Event\tWaits\tTime(s)\tAvg wait (ms)\t% DB time\tWait Class\nDB CPU\t\t392\t\t73.98\t\n";
+    let own = "Name\tSize\tRows\nA\t1 GB\t10\nB\t2 GB\t20\n";
+    let types = "Filetype Name\tReads: Data\tReqs per sec\tData per sec\nData File\t6.1G\t17.52\t111.113\n";
+    let all = imports(&[events, &far, own, &far, types].concat());
+    let sections: Vec<Vec<&str>> =
+        all.iter().map(|import| import.report.sheets.iter().map(|sheet| sheet.section).collect()).collect();
+    assert_eq!(sections, [vec!["top_events", ""], vec!["io_filetypes"]]);
+}
+
+#[test]
+fn tables_of_words_and_figures_are_read_without_tabs() {
+    let all = imports(fixture!("words.txt"));
+    let tables = tables(&all);
+    assert_eq!(tables.len(), 2);
+    assert_eq!(tables[0].1, ["", "2k blksze", "16k blksze"]);
+    assert_eq!(tables[0].2[1], ["80k table size", "8.74 secs", "8.31 secs"]);
+    assert_eq!(tables[1].2[2], ["Chained rows", "0", "0"]);
+    assert_eq!((cell(&all, [0, 0, 1]), cell(&all, [1, 0, 1])), (4.33, 1871.0));
 }
 
 #[test]

@@ -309,13 +309,27 @@ fn a_global_report_is_checked_between_its_sections() {
 fn two_periods_are_compared_as_they_stand() {
     let import = only(fixture!("compare.txt"));
     let record = import.record.as_ref().expect("an interval");
-    assert_eq!((record.header.workload.as_str(), record.header.elapsed_ns), ("DEMO12", 120_000_000_000));
+    // The heading of the events is more exact than 2.0 minutes.
+    assert_eq!((record.header.workload.as_str(), record.header.elapsed_ns), ("DEMO12", 122_614_000_000));
+    assert_eq!(record.header.db_time_ns, Some(1_935_330_000_000));
     assert!(with(&import.report.checks, Fails).is_empty(), "{:?}", with(&import.report.checks, Fails));
     assert!(with(&import.report.checks, Holds).len() > 30);
+    // Differences below a ruler of their own, in per cent.
+    let differences = import.report.sheets.iter().find(|sheet| sheet.heading == "%Diff").expect("a table");
+    let values: Vec<Option<f64>> =
+        differences.rows[0].cells.iter().map(|cell| cell.reading.value()).collect();
+    assert_eq!(values, [None, Some(0.2), Some(-0.5), Some(-0.6)]);
     let value = |name: &str| figure(&import, name).value;
     assert_eq!(value("db file sequential read: waits a second, first").round(), 3_749.0);
     assert_eq!(value("db file sequential read: waits a second, second").round(), 12_561.0);
     assert!((value("db file sequential read: waits, second over first") - 3.33).abs() < 0.005);
+    assert_eq!(value("Interval, first"), 122.614);
+    // The first of the three periods of this article.
+    let earlier = fixture!("compare.txt").replace("459,637", "906,150").replace("122.614 sec", "122.27 sec");
+    let earlier = only(&earlier);
+    let value = |name: &str| figure(&earlier, name).value;
+    assert_eq!(value("db file sequential read: waits a second, first").round(), 7_411.0);
+    assert_eq!((10.0 * value("Interval, first")).round(), 1223.0);
     let changed = fixture!("compare.txt").replacen("226.4", "226.6", 1);
     let failed = only(&changed).report.checks;
     assert_eq!(with(&failed, Fails), [("%Diff of two periods", "Redo size (bytes):")]);

@@ -121,6 +121,30 @@ fn requests_of_a_device_show_their_pattern() {
 }
 
 #[test]
+fn flows_and_times_of_commands_are_read_from_one_line() {
+    let all = imports(fixture!("dtrace.txt"));
+    let kinds: Vec<&str> = all.iter().map(|import| import.report.kind.as_str()).collect();
+    assert_eq!(kinds, ["time of a command", "flow of calls", "iosnoop on one line", "aggregation of DTrace"]);
+    near(&all[0], "elapsed", 144.5);
+    near(&all[0], "CPU of elapsed", 100.0 * 12.7 / 144.5);
+    assert_eq!(all[0].record.as_ref().expect("an interval").header.elapsed_ns, 144_500_000_000);
+    near(&all[1], "ufs_write: time", 0.004);
+    near(&all[1], "directio_wait: own share of ufs_write", 72.5);
+    let calls = sheet(&all[1].report, "flow");
+    let depths: Vec<&str> = calls.rows.iter().map(|row| calls.text(row, "depth")).collect();
+    assert_eq!(depths, ["0", "1", "1", "2"]);
+    assert_eq!(held(&all[1]), ["calls within a function <= the function"]);
+    // A head without times: requests have a size and a place alone.
+    near(&all[2], "ora_lgwr_X\\0 W: requests", 2.0);
+    near(&all[2], "ora_lgwr_X\\0 W: next to the one before", 1.0);
+    let own = sheet(&all[3].report, "aggregates");
+    assert_eq!(own.figure(&own.rows[0], "value").expect("a value").value, 3_932_139.0);
+    let changed = fixture!("dtrace.txt").replace("directio_wait 2900", "directio_wait 3900");
+    let failed = imports(&changed).remove(1).report.checks;
+    assert_eq!(with(&failed, Fails), [("calls within a function <= the function", "ufs_directio_write")]);
+}
+
+#[test]
 fn pgbench_is_read_in_its_old_and_its_new_form() {
     let new = sound(fixture!("pgbench15.txt"), "pgbench");
     let run = sheet(&new.report, "pgbench");

@@ -317,7 +317,10 @@ mod tests {
                 "secret", "command",
             ],
         ),
-        ("report", &["bundle", "series", "begin", "end", "picture", "best", "limit", "json", "format"]),
+        (
+            "report",
+            &["bundle", "series", "html", "begin", "end", "picture", "best", "limit", "json", "format"],
+        ),
         ("study-run", &[]),
         ("scan-instance", &[]),
         ("completions", &["shell"]),

@@ -93,6 +93,8 @@ fn text(command: &str) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::KINDS;
+    use plumb_study::definition;
 
     #[test]
     fn the_study_of_every_rule_of_a_report_is_at_hand() {
@@ -101,5 +103,24 @@ mod tests {
             assert!(plumb_findings::rules().any(|known| known.id == rule), "{rule}");
         }
         assert!(text("plumb study redo --factor log_file_size=64M,512M").is_ok());
+    }
+
+    #[test]
+    fn the_study_that_each_rule_offers_is_a_file_that_plumb_study_takes() {
+        // What every rule says if it fires, with the commands of their studies.
+        let said = include_str!(
+            "../../../findings/tests/it/snapshots/it__rules__each_rule_fires_on_its_own_signal.snap"
+        );
+        let of_rules = said.lines().filter_map(|line| line.trim().strip_prefix("$ ")).map(str::to_string);
+        let of_reports = plumb_foreign::awr::signals::STUDIES.iter();
+        let commands: Vec<String> =
+            of_rules.chain(of_reports.map(|(_, name)| format!("plumb study {name}"))).collect();
+        assert!(commands.len() > 16, "{commands:?}");
+        for command in commands {
+            let file = text(&command).unwrap_or_else(|error| panic!("{command}: {error:?}"));
+            let study = definition::parse("proof.toml", &file, KINDS);
+            let study = study.unwrap_or_else(|error| panic!("{command}: {error}"));
+            assert!(!study.factors.is_empty(), "{command}");
+        }
     }
 }

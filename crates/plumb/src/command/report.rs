@@ -11,15 +11,16 @@ use plumb_pages::rendered;
 use plumb_pages::series::{self, Member};
 use plumb_record::Record;
 use plumb_report::format::{Figure, Reading};
+use plumb_report::html;
 use plumb_study::best_level::best_level;
-use plumb_study::bundle::{Contents, run_period, run_record};
+use plumb_study::bundle::{Contents, run_period, run_record, write_new};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Renders the reports of a bundle again, and prints the summary.
 pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     if !arguments.series.is_empty() {
-        return of_series(&arguments.series);
+        return of_series(arguments);
     }
     let (bundle, end) = match arguments.of().map_err(Failure::usage)? {
         ReportOf::Period(bundle, period) => return of_period(&bundle, period, arguments.shown()),
@@ -115,9 +116,9 @@ fn best(bundle: &Path, factor: &str, limit: Option<&str>, shown: PrintForm) -> R
 
 /// Prints the report of all reports of some files in the order of their begin; in the order of the
 /// files where a begin is in a form that is not known.
-fn of_series(files: &[PathBuf]) -> Result<Outcome, Failure> {
+fn of_series(arguments: &Report) -> Result<Outcome, Failure> {
     let mut imports = Vec::new();
-    for file in files {
+    for file in &arguments.series {
         let read = Source::read(file).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
         imports.extend(read.map_err(|error| Failure::run(error.to_string()))?);
     }
@@ -141,7 +142,14 @@ fn of_series(files: &[PathBuf]) -> Result<Outcome, Failure> {
     }
     let members: Vec<Member<'_>> =
         all.iter().map(|(name, record)| Member { name: name.clone(), record }).collect();
-    output::print(&output::report(&series::document(&members, env!("CARGO_PKG_VERSION"))))?;
+    let document = series::document(&members, env!("CARGO_PKG_VERSION"));
+    if let Some(path) = &arguments.html {
+        write_new(path, &html::render(&document))?;
+    }
+    output::print(&match arguments.json {
+        true => document.data + "\n",
+        false => output::report(&document),
+    })?;
     Ok(Outcome::Fine)
 }
 

@@ -1,6 +1,6 @@
 //! `plumb import`: reports of other programs from a file to a bundle.
 
-use crate::program::{fine, refused};
+use crate::program::{fine, plumb, refused};
 use std::fs;
 
 /// A report in text, made up, in the shape of AWR 11.2.0.4.
@@ -81,8 +81,104 @@ fn reports_over_weeks_are_a_series_in_the_order_of_their_begin() {
     assert!(page.contains("TOO FEW REPORTS: 2 of 14"), "{page}");
     let place = |date: &str| page.find(date).expect("a report");
     assert!(place("03-May-24") < place("04-May-24"), "{page}");
+    drop(fine(here, ["report", "--series", "b.txt", "a.txt", "--html", "series.html"]));
+    let drawn = fs::read_to_string(here.join("series.html")).expect("a page");
+    assert!(drawn.contains("<svg") && drawn.contains("TOO FEW REPORTS"), "{drawn}");
+    let (_, error) = refused(here, ["report", "--series", "a.txt", "--html", "series.html"]);
+    assert!(error.contains("series.html"), "an existing file is kept: {error}");
+    let json: serde_json::Value =
+        serde_json::from_str(&fine(here, ["report", "--series", "b.txt", "a.txt", "--json"])).expect("JSON");
+    assert_eq!(json["reports"].as_array().map(Vec::len), Some(2));
     let other = TEXT.replace("DEMO ", "PROD ");
     fs::write(here.join("c.txt"), other).expect("a file");
     let (_, error) = refused(here, ["report", "--series", "a.txt", "c.txt"]);
     assert!(error.contains("of one database"), "{error}");
+}
+
+#[test]
+fn an_import_is_compared_with_a_run_and_listed_next_to_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("a.txt"), TEXT).expect("a file");
+    drop(fine(here, ["import", "a.txt", "--bundle", "awr"]));
+    drop(plumb(here, ["run", "redo", "--rows", "500", "--bundle", "run"]));
+    let lines = fine(here, ["info", "awr", "run"]);
+    assert!(lines.contains("\nawr|") && lines.contains("\nrun|"), "{lines}");
+    // Events and statistics of one name are figures of both.
+    let compared = fine(here, ["compare", "awr", "run"]);
+    assert!(compared.contains("log file sync") && compared.contains("redo size"), "{compared}");
+}
+
+/// The figures of fio's own JSON, which is read by another reader here.
+fn of_fio(json: &serde_json::Value) -> Vec<(String, f64, f64)> {
+    let mut found = Vec::new();
+    for job in json["jobs"].as_array().expect("jobs") {
+        for direction in ["read", "write"] {
+            let own = &job[direction];
+            let figure = |name: &str| own[name].as_f64().unwrap_or_default();
+            if figure("total_ios") > 0.0 {
+                let name = format!("{} {direction}", job["jobname"].as_str().unwrap_or_default());
+                let mean = own["clat_ns"]["mean"].as_f64().unwrap_or_default() / 1e9;
+                found.push((name, figure("iops"), mean));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn what_fio_prints_in_each_form_is_imported_as_fio_says_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let jobs =
+        "--name=a --rw=randrw --bs=8k --size=2M --name=b --rw=write --bs=64k --size=2M --numjobs=2 --fsync=8";
+    for form in ["json", "json+", "normal", "json,normal", "json+,normal"] {
+        let mut command = std::process::Command::new("fio");
+        command.current_dir(here).args(jobs.split(' ')).args([
+            "--output",
+            "fio.out",
+            "--output-format",
+            form,
+        ]);
+        let Ok(ended) = command.output() else {
+            println!("skipped: fio is missing");
+            return;
+        };
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let text = fs::read_to_string(here.join("fio.out")).expect("a file");
+        let imports: serde_json::Value =
+            serde_json::from_str(&fine(here, ["import", "fio.out", "--json"])).expect("JSON");
+        assert_eq!(imports.as_array().map(Vec::len), Some(1), "{form}");
+        let checks = imports[0]["report"]["checks"].as_array().expect("checks");
+        let bad: Vec<_> = checks.iter().filter(|check| check["outcome"] == "fails").collect();
+        assert!(bad.is_empty(), "{form}: {bad:#?}\n{text}");
+        let sheets = imports[0]["report"]["sheets"].as_array().expect("tables");
+        let sheet = sheets.iter().find(|sheet| sheet["section"] == "jobs").expect("jobs");
+        let rows = sheet["rows"].as_array().expect("rows");
+        let has_row = |name: &str| {
+            rows.iter().any(|row| {
+                let text = |at: usize| row["cells"][at]["raw"].as_str().unwrap_or_default();
+                format!("{} {}", text(0), text(1)) == name
+            })
+        };
+        for name in ["a read", "a write", "b write", "b sync"] {
+            assert!(has_row(name), "{form}: {name}");
+        }
+        let Some(begin) = text.find('{').filter(|_| form.starts_with("json")) else { continue };
+        let own: serde_json::Value = serde_json::Deserializer::from_str(&text[begin..])
+            .into_iter()
+            .next()
+            .expect("a document")
+            .expect("JSON");
+        let measures = imports[0]["record"]["measures"].as_array().expect("measures");
+        let value = |name: &str| -> Vec<f64> {
+            let named = measures.iter().filter(|measure| measure["name"] == name);
+            named.filter_map(|measure| measure["value"].as_f64()).collect()
+        };
+        for (name, rate, mean) in of_fio(&own) {
+            let near = |all: Vec<f64>, one: f64| all.iter().any(|value| (value - one).abs() <= 1e-6 * one);
+            assert!(near(value(&format!("{name} requests")), rate), "{form}: {name} {rate}");
+            assert!(near(value(&format!("{name} mean latency")), mean), "{form}: {name} {mean}");
+        }
+    }
 }

@@ -21,6 +21,7 @@
 //! - `compare`: two runs, two arms of a study, and pairs that cannot be compared.
 //! - `import`: reports of other programs, kept as bundles.
 //! - `plans`: plans of execution next to each other.
+//! - `round_trip`: this program's own reports, imported again.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
@@ -28,6 +29,7 @@
 //! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
 //! - `foreign_text`: names with control characters, paths that are not UTF-8.
 //! - `snoop`: traces of programs, their bundles in other commands, and their errors.
+//! - `hostile_text`: markup, quotes and control characters on every page.
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
@@ -50,6 +52,7 @@ mod faults;
 mod for_programs;
 mod foreign_text;
 mod full_disk;
+mod hostile_text;
 mod import;
 mod large_sort;
 mod limits;
@@ -64,6 +67,7 @@ mod plans;
 mod program;
 mod record_sort;
 mod redo;
+mod round_trip;
 mod scans;
 mod share;
 mod slob;

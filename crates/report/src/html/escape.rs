@@ -29,6 +29,10 @@ pub(super) fn json_in_script(json: &str) -> String {
         match letter {
             '<' => escaped.push_str("\\u003c"),
             '>' => escaped.push_str("\\u003e"),
+            // JSON escapes C0 alone; a terminal that shows the file obeys C1, too.
+            letter if letter >= '\u{7f}' && letter.is_control() => {
+                escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            }
             letter if changes_direction(letter) => {
                 escaped.push_str(&format!("\\\\u{:04x}", u32::from(letter)));
             }
@@ -54,6 +58,10 @@ mod tests {
         assert!(!json.contains('<'));
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["path"], "</script><!--");
+        let json = json_in_script("{\"path\":\"a\u{9b}2J\u{7f}\"}");
+        assert!(!json.contains(char::is_control));
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["path"], "a\u{9b}2J\u{7f}");
         let json = json_in_script("{\"path\":\"a\u{202E}b\"}");
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["path"], "a\\u202eb");

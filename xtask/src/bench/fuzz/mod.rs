@@ -62,6 +62,9 @@ pub struct Options {
     /// Largest number of trials to make.
     #[arg(long, default_value_t = u64::MAX)]
     trials: u64,
+    /// Make trials of this format alone, by its name in the result, as `report`.
+    #[arg(long, value_name = "FORMAT")]
+    only: Option<String>,
     /// Directory that keeps the original documents for the next run; otherwise they are removed.
     #[arg(long, value_name = "DIR")]
     documents: Option<PathBuf>,
@@ -142,6 +145,7 @@ impl Watched {
             .args(["bench", "fuzz", "--child", "--seed", &options.seed.to_string()])
             .args(["--first", &first.to_string(), "--trials", &trials.to_string(), "--documents"])
             .arg(documents)
+            .args(options.only.iter().flat_map(|format| ["--only", format]))
             .stdout(Stdio::piped())
             .spawn()?;
         let output = child.stdout.take().context("a pipe was asked for")?;
@@ -227,14 +231,19 @@ fn carry_out(options: &Options, documents: &Path) -> anyhow::Result<()> {
         PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(said);
     }));
     let mut output = std::io::stdout();
-    let formats = PARTS.len() + KINDS.len();
+    let names = || PARTS.iter().map(|(_, name)| *name).chain(KINDS.iter().map(|(_, name)| *name));
+    let only = options.only.as_deref().map(|only| {
+        let known = || names().collect::<Vec<_>>().join(", ");
+        names()
+            .position(|name| name == only)
+            .with_context(|| format!("--only {only}: expected one of {}", known()))
+    });
+    let only = only.transpose()?;
     for number in options.first..options.first.saturating_add(options.trials) {
         let mut random = Generator::of_part(options.seed, number);
         // Databases are chosen more often, because they have more kinds of files.
-        let chosen = random.below(formats);
-        let format =
-            PARTS.iter().map(|(_, name)| *name).chain(KINDS.iter().map(|(_, name)| *name)).nth(chosen);
-        let format = format.unwrap_or_default();
+        let chosen = only.unwrap_or_else(|| random.below(names().count()));
+        let format = names().nth(chosen).unwrap_or_default();
         writeln!(output, "begin\t{number}\t{format}\t")?;
         output.flush()?;
         let tried = catch_unwind(AssertUnwindSafe(|| attempt(&bases, documents, chosen, &mut random)));

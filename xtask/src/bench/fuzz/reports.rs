@@ -5,6 +5,7 @@
 
 use anyhow::Context as _;
 use plumb_foreign::{READERS, Source, import};
+use plumb_pages::series::{self, Member};
 use plumb_proof::random::Generator;
 use plumb_record::Record;
 use plumb_report::Document;
@@ -27,6 +28,8 @@ pub(super) fn attempt(random: &mut Generator, shown: fn(&Document)) -> anyhow::R
     for import in imports {
         shown(&plumb_pages::run::imported::document(&import.imported, "fuzz"));
         let Some(record) = import.record else { continue };
+        let member = Member { name: import.imported.file.clone(), record: &record };
+        shown(&series::document(&[member], "fuzz"));
         shown(&plumb_pages::run::document(&record));
         shown(&plumb_pages::run::diagnosis::document(&record));
         let again = Record::from_json(&record.to_json()?).context("a record is read again");
@@ -89,4 +92,25 @@ fn changed(random: &mut Generator) -> anyhow::Result<Vec<u8>> {
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A short part of what `bench fuzz` does, the same in each run.
+    #[test]
+    fn changed_reports_become_pages_or_one_line() {
+        let shown = |document: &Document| drop(plumb_pages::rendered(document));
+        let mut taken = 0;
+        for number in 0..16 {
+            let mut random = Generator::of_part(52, number);
+            let refusals =
+                attempt(&mut random, shown).unwrap_or_else(|error| panic!("trial {number}: {error}"));
+            let is_line = |refusal: &String| !refusal.contains('\n') && refusal.len() < 4096;
+            assert!(refusals.iter().all(is_line), "trial {number}: {refusals:?}");
+            taken += usize::from(refusals.is_empty());
+        }
+        assert!(taken > 4, "most changes leave a report: {taken}");
+    }
 }
