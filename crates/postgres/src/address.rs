@@ -262,7 +262,8 @@ mod tests {
         fs::write(&path, "# mine\nh:*:d:me:of\\:file\n*:*:*:*:any\n").expect("a file");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
         let file = ("PGPASSFILE", path.to_str().expect("text"));
-        let cases: [(&str, &[(&str, &str)], &str); 4] = [
+        type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c str);
+        let cases: [Case<'_>; 4] = [
             ("postgres://me:of-url@h/d", &[("PGPASSWORD", "of-variable"), file], "of-url"),
             ("postgres://me@h/d", &[("PGPASSWORD", "of-variable"), file], "of-variable"),
             ("postgres://me@h/d", &[file], "of:file"),

@@ -15,6 +15,7 @@ use super::{
     HostCpu, IoDevice, IoFile, IoFunction, IoTally, KernelIo, LoadRow, Memory, PoolStats, Record,
     SessionTime, StatisticRow, WaitEvent,
 };
+use crate::Header;
 use crate::calendar::Moment;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -208,17 +209,8 @@ impl Record {
         let (one, rest) = inside.split_first()?;
         let mut sum = one.clone();
         rest.iter().for_each(|next| sum.add(next));
-        let work_begin_ns = self.intervals.first()?.begin_ns;
-        let mut header = self.header.clone();
+        let mut header = self.header_of(&sum, self.intervals.first()?.begin_ns);
         header.title = format!("{}  Snapshots: {first} to {last}", header.title);
-        if let Some(begin) = Moment::parse(&header.begin_time) {
-            let at = |ns: u64| {
-                Moment::of(begin.since_epoch() + Duration::from_nanos(ns.saturating_sub(work_begin_ns))).iso()
-            };
-            (header.begin_time, header.end_time) = (at(sum.begin_ns), at(sum.end_ns));
-        }
-        header.elapsed_ns = sum.end_ns - sum.begin_ns;
-        (header.db_time_ns, header.db_cpu_ns) = (Some(sum.db_time_ns), Some(sum.db_cpu_ns));
         // Every field is named, so that the author of a new one must decide whether the run or the
         // period supplies it.
         Some(Record {
@@ -273,6 +265,20 @@ impl Record {
             snoop: None,
             server: self.server.clone(),
         })
+    }
+
+    /// Returns the header with the times of a period of the run that began at `work_begin_ns`.
+    fn header_of(&self, period: &Interval, work_begin_ns: u64) -> Header {
+        let mut header = self.header.clone();
+        if let Some(begin) = Moment::parse(&header.begin_time) {
+            let at = |ns: u64| {
+                Moment::of(begin.since_epoch() + Duration::from_nanos(ns.saturating_sub(work_begin_ns))).iso()
+            };
+            (header.begin_time, header.end_time) = (at(period.begin_ns), at(period.end_ns));
+        }
+        header.elapsed_ns = period.end_ns - period.begin_ns;
+        (header.db_time_ns, header.db_cpu_ns) = (Some(period.db_time_ns), Some(period.db_cpu_ns));
+        header
     }
 
     /// Returns the report's names of parts that only the whole run has.

@@ -1033,12 +1033,12 @@ pub struct Sort {
     pub servers: Vec<SortServerSummary>,
     /// Builds at the same time, if there were several; `servers` has those of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sorters: Vec<Sorter>,
+    pub sorters: Vec<SortBuild>,
 }
 
 /// One of several sorts at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sorter {
+pub struct SortBuild {
     pub index: String,
     pub elapsed_ns: u64,
     pub servers: u64,

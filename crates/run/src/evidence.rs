@@ -19,7 +19,7 @@ mod users;
 
 pub use file_moves::FileMoves;
 pub use snapshots::Cut;
-pub use users::{Mark, UsersDone, UsersPart};
+pub use users::{PartCounts, UsersDone, UsersMark};
 
 use crate::device_mix::{self, Mix};
 use crate::device_probe::{self, Calibrated};

@@ -13,9 +13,9 @@ use plumb_units::{Bytes, Nanos};
 /// The users of a run, with lengths in blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsersSpec {
-    /// Their table, as it is loaded and verified.
+    /// The table, as it is loaded and verified.
     pub table: SlobSpec,
-    /// Their operations, on the first keys of the table. Keys are stored in a drawn order, so
+    /// Operations, on the first keys of the table. Keys are stored in a drawn order, so
     /// these blocks lie scattered over it.
     pub reads: SlobSpec,
     /// Share of the buffer cache that their blocks have, in hundredths.

@@ -28,7 +28,6 @@ use crate::sort::area::{
     RecordSize, STRIP_BYTES_MAX, STRIP_BYTES_MIN, STRIP_BYTES_TARGET, STRIPS_MAX, STRIPS_MIN,
 };
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
-use crate::sort::summary::SHARED_MEMORY;
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance, Settings};
 use plumb_events::{Phase, Session, locked, now};
@@ -37,6 +36,8 @@ use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, Rate};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+/// Purpose of memory that all sorts of an instance share.
+pub const SHARED_MEMORY: &str = "buffer cache";
 /// Smallest write buffers that `sort_direct_writes=auto` considers: 2 of 32K.
 const AUTO_BUFFERS_MIN: u64 = 2 * 32 * Bytes::K;
 /// CPU time of a row in an intermediate merge: read, compared, written and verified.

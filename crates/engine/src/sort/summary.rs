@@ -1,12 +1,9 @@
 //! Summary of a sort, for reports.
 
 use crate::sort::SortOutcome;
-use crate::sort::plan::SortPlan;
+use crate::sort::plan::{SHARED_MEMORY, SortPlan};
 use plumb_events::SortServerSummary;
 use plumb_units::Bytes;
-
-/// Purpose of memory that all sorts of an instance share.
-pub const SHARED_MEMORY: &str = "buffer cache";
 
 /// Returns the summary of a server whose records passed a [`Sorter`](crate::sort::Sorter).
 pub(crate) fn of_sorter(

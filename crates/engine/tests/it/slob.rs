@@ -12,18 +12,19 @@ use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::{Connection, IndexDefinition, LockWait, Transaction, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
 use plumb_events::Cancel;
+use plumb_events::clock::now;
 use plumb_events::{Event, Role, Session, SessionKind, Statistic};
 use plumb_io::Disk;
 use plumb_io::sim::power::Survivors;
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_types::{Column, ColumnType, Schema, Value};
-use plumb_units::{Bytes, SplitMix};
+use plumb_units::{Bytes, Nanos, SplitMix};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const TABLE: &str = "CF1";
 const INDEX: &str = "I_CF1";
@@ -469,7 +470,7 @@ fn updates_larger_than_the_log_are_refused_and_leave_nothing() {
 /// names it, and continue.
 #[test]
 fn waits_for_a_stalled_file_have_the_right_names() {
-    const STALL: Duration = Duration::from_millis(300);
+    const STALL: Nanos = Nanos(300_000_000);
     for (file, event) in [("redo01.log", Event::LogFileSync), ("users01.dbf", Event::DbFileSequentialRead)] {
         within(120, move || {
             let instance = threaded(&[("debug_cache_blocks", "16"), ("data_files", "1")]);
@@ -483,10 +484,10 @@ fn waits_for_a_stalled_file_have_the_right_names() {
             let ended = thread::scope(|scope| {
                 let working = scope.spawn(|| sessions(&transactions, 8, select_and_update));
                 // The first request may be DBWR's. While sessions go on, more requests are held.
-                let (mut held, mut unchanged_since) = (0, Instant::now());
-                while held == 0 || unchanged_since.elapsed() < STALL {
+                let (mut held, mut changed) = (0, now());
+                while held == 0 || now().saturating_sub(changed) < STALL {
                     if disk.held() != held {
-                        (held, unchanged_since) = (disk.held(), Instant::now());
+                        (held, changed) = (disk.held(), now());
                     }
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -498,7 +499,7 @@ fn waits_for_a_stalled_file_have_the_right_names() {
             let period = instance.recorder.snapshot().since(&before);
             let waits = period.event(event, SessionKind::Foreground);
             let longest = waits.latency.expect("it was waited for").max();
-            assert!(u128::from(longest.0) >= STALL.as_nanos(), "{file}: {event:?} {longest}");
+            assert!(longest >= STALL, "{file}: {event:?} {longest}");
             assert_eq!(period.statistic(Statistic::UserRollbacks), 0);
         });
     }

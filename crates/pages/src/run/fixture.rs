@@ -576,8 +576,8 @@ pub(crate) fn users() -> Users {
 }
 
 /// Two builds at once, of which one got half of the memory of the other's.
-pub(crate) fn sorters() -> Vec<Sorter> {
-    let sorter = |index: &str, seconds: u64, megabytes: u64, runs| Sorter {
+pub(crate) fn sorters() -> Vec<SortBuild> {
+    let sorter = |index: &str, seconds: u64, megabytes: u64, runs| SortBuild {
         index: index.to_string(),
         elapsed_ns: seconds * 1_000 * MS,
         servers: 2,

@@ -1,7 +1,7 @@
 //! The sort: work areas, runs, merges and the reasons for them.
 
 use plumb_events::SortServerSummary;
-use plumb_record::{Record, Sort, Sorter};
+use plumb_record::{Record, Sort, SortBuild};
 use plumb_report::format::{Count, Figure, Percent, Seconds, Size};
 use plumb_report::table::{Cell, Facts, RowKind, Table};
 use plumb_report::{Section, cells};
@@ -19,7 +19,7 @@ pub(super) fn sort(record: &Record) -> Option<Section> {
 }
 
 /// Shows builds at the same time: what each got, and what it did.
-fn sorters(sorters: &[Sorter]) -> Table {
+fn sorters(sorters: &[SortBuild]) -> Table {
     let mut table = Table::default()
         .text(["Index"])
         .numbers([
@@ -34,7 +34,7 @@ fn sorters(sorters: &[Sorter]) -> Table {
             "Intermediate\nmerges",
         ])
         .with_caption("Builds at the same time");
-    let sum = |of: fn(&Sorter) -> u64| total_of(sorters.iter().map(of));
+    let sum = |of: fn(&SortBuild) -> u64| total_of(sorters.iter().map(of));
     for sorter in sorters {
         table.row(cells![
             &sorter.index,

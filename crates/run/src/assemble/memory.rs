@@ -2,7 +2,7 @@
 
 use super::Evidence;
 use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, ScanDone, UPDATER_BYTES};
-use plumb_engine::sort::summary::SHARED_MEMORY;
+use plumb_engine::sort::plan::SHARED_MEMORY;
 use plumb_engine::{Setting, Settings};
 use plumb_record::{Memory, MemoryArea};
 use plumb_units::Bytes;

@@ -5,7 +5,7 @@ use crate::evidence::SorterDone;
 use plumb_engine::Setting;
 use plumb_events::SortServerSummary;
 use plumb_events::Statistic;
-use plumb_record::{Sort, Sorter};
+use plumb_record::{Sort, SortBuild};
 use plumb_units::total_of;
 
 pub(super) fn sort(seen: &Evidence) -> Option<Sort> {
@@ -38,10 +38,10 @@ pub(super) fn sort(seen: &Evidence) -> Option<Sort> {
 }
 
 /// Sums the servers of one of several builds.
-fn sorter(done: &SorterDone) -> Sorter {
+fn sorter(done: &SorterDone) -> SortBuild {
     let total = |part: fn(&SortServerSummary) -> u64| total_of(done.servers.iter().map(part));
     let most = |part: fn(&SortServerSummary) -> u64| done.servers.iter().map(part).max().unwrap_or(0);
-    Sorter {
+    SortBuild {
         index: done.index.clone(),
         elapsed_ns: done.elapsed.0,
         servers: done.servers.len() as u64,

@@ -2,7 +2,7 @@
 
 use super::phases::Timeline;
 use super::{Evidence, io};
-use crate::evidence::{UsersDone, UsersPart};
+use crate::evidence::{PartCounts, UsersDone};
 use crate::rows;
 use plumb_events::{Period, Role, SessionKind, Statistic};
 use plumb_record::{self as record, MeasuredFigure, Response, SessionsTime, Users};
@@ -90,12 +90,12 @@ pub(super) fn users(seen: &Evidence, timeline: &Timeline) -> Option<Users> {
         table_blocks: spec.table.scale,
         block_bytes: spec.table.block_bytes,
         rate: spec.reads.rate,
-        parts: parts.map(|(name, part)| users_part(seen, timeline, (*name, part))).collect(),
+        parts: parts.map(|(name, part)| users_part(seen, timeline, name, part)).collect(),
         build: time(&build),
     })
 }
 
-fn users_part(seen: &Evidence, timeline: &Timeline, (name, part): (&str, &UsersPart)) -> record::UsersPart {
+fn users_part(seen: &Evidence, timeline: &Timeline, name: &str, part: &PartCounts) -> record::UsersPart {
     let statistic = |statistic| part.period.statistic(statistic);
     let mut latency = plumb_events::LatencyHistogram::default();
     part.done.responses.iter().for_each(|of_kind| latency.merge(of_kind));

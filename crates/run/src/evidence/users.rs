@@ -10,16 +10,16 @@ use plumb_workload::users::UsersSpec;
 
 /// Counters at the border of two parts.
 #[derive(Debug)]
-pub struct Mark {
+pub struct UsersMark {
     snapshot: Snapshot,
     pool: PoolCounts,
 }
 
-impl Mark {
+impl UsersMark {
     /// Reads the counters of all sessions and of the cache for `db_block_size`.
     #[must_use]
-    pub fn take(instance: &Instance) -> Mark {
-        Mark { pool: instance.caches().own().counts(), snapshot: instance.recorder.snapshot() }
+    pub fn take(instance: &Instance) -> UsersMark {
+        UsersMark { pool: instance.caches().own().counts(), snapshot: instance.recorder.snapshot() }
     }
 }
 
@@ -27,7 +27,7 @@ impl Mark {
 #[derive(Debug, Clone)]
 pub struct UsersDone {
     pub spec: UsersSpec,
-    pub parts: Vec<UsersPart>,
+    pub parts: Vec<PartCounts>,
 }
 
 impl UsersDone {
@@ -37,7 +37,7 @@ impl UsersDone {
 
 /// A part of the run, for the users.
 #[derive(Debug, Clone)]
-pub struct UsersPart {
+pub struct PartCounts {
     /// Time of its start on the monotonic clock.
     pub begin: Nanos,
     /// Operations that began in it.
@@ -48,12 +48,12 @@ pub struct UsersPart {
     pub pool: PoolCounts,
 }
 
-impl UsersPart {
+impl PartCounts {
     #[must_use]
-    pub fn between(done: SlobDone, [earlier, later]: [&Mark; 2]) -> UsersPart {
+    pub fn between(done: SlobDone, [earlier, later]: [&UsersMark; 2]) -> PartCounts {
         let mut period = later.snapshot.since(&earlier.snapshot);
         period.sessions.retain(|session| session.role == Role::User);
         let pool = later.pool.since(&earlier.pool);
-        UsersPart { begin: earlier.snapshot.at, done, period, pool }
+        PartCounts { begin: earlier.snapshot.at, done, period, pool }
     }
 }

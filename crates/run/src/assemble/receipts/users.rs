@@ -3,7 +3,7 @@
 
 use super::super::Evidence;
 use super::{Finding, counted};
-use crate::evidence::{UsersDone, UsersPart};
+use crate::evidence::{PartCounts, UsersDone};
 use plumb_engine::Setting;
 use plumb_events::Statistic;
 use plumb_record::Receipt;
@@ -41,14 +41,14 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     found.into_iter().map(receipt).collect()
 }
 
-fn part<'u>(users: &'u UsersDone, name: &str) -> Option<&'u UsersPart> {
+fn part<'u>(users: &'u UsersDone, name: &str) -> Option<&'u PartCounts> {
     let place = UsersDone::PARTS.iter().position(|known| *known == name)?;
     users.parts.get(place)
 }
 
 /// Counts the sessions that read blocks in every part.
 fn sessions(users: &UsersDone) -> Finding {
-    let read = |part: &UsersPart| {
+    let read = |part: &PartCounts| {
         let read =
             |session: &&plumb_events::SessionTotals| session.statistics[Statistic::LogicalReads as usize] > 0;
         part.period.sessions.iter().filter(read).count() as u64

@@ -13,7 +13,7 @@
 //!
 //! The coordinator reads the users' blocks into the cache before they start, if it holds them all.
 
-use crate::evidence::{Mark, Measured, UsersDone, UsersPart};
+use crate::evidence::{Measured, PartCounts, UsersDone, UsersMark};
 use crate::workload::Place;
 use crate::workload::slob::load;
 use crate::workload::slob::rows;
@@ -51,7 +51,7 @@ pub(super) fn during(
         parts: Parts::new(AFTER + 1),
     };
     let operation = instance.operation();
-    let found: Result<(Measured, Vec<UsersPart>), EngineError> = thread::scope(|scope| {
+    let found: Result<(Measured, Vec<PartCounts>), EngineError> = thread::scope(|scope| {
         // On any error users end, so that the scope can be left.
         let _ended = Ended(&run);
         let work = {
@@ -66,7 +66,7 @@ pub(super) fn during(
         run.parts.end();
         let sums = run.sums(servers::join(&coordinator, started).into_iter().flatten().flatten());
         let done = sums.into_iter().skip(BEFORE).zip(marks.windows(2));
-        let parts = done.map(|(done, marks)| UsersPart::between(done, [&marks[0], &marks[1]])).collect();
+        let parts = done.map(|(done, marks)| PartCounts::between(done, [&marks[0], &marks[1]])).collect();
         Ok((measured, parts))
     });
     operation.outcome()?;
@@ -98,11 +98,11 @@ impl Alone<'_, '_> {
         &self,
         alone: Nanos,
         build: impl FnOnce() -> Result<T, EngineError>,
-    ) -> Result<(T, Vec<Mark>), EngineError> {
+    ) -> Result<(T, Vec<UsersMark>), EngineError> {
         let mut marks = Vec::new();
         let mut enter = |part| {
             self.run.parts.enter(part);
-            marks.push(Mark::take(self.run.transactions.instance()));
+            marks.push(UsersMark::take(self.run.transactions.instance()));
         };
         self.wait(alone.min(WARM_UP))?;
         enter(BEFORE);
@@ -111,7 +111,7 @@ impl Alone<'_, '_> {
         let built = build()?;
         enter(AFTER);
         self.phase(Phase::UsersAfter, alone)?;
-        marks.push(Mark::take(self.run.transactions.instance()));
+        marks.push(UsersMark::take(self.run.transactions.instance()));
         Ok((built, marks))
     }
 
