@@ -122,7 +122,8 @@ mod tests {
         assert_eq!(bytes(4, 1_000_000), 8);
         assert_eq!(bytes(8, 1_000_000), 16);
         assert_eq!(bytes(12, 1_000_000), 16);
-        assert_eq!(bytes(13, 1_000_000), 23);
+        assert_eq!(bytes(13, 1_000_000), 16);
+        assert_eq!(bytes(14, 1_000_000), 24);
     }
 
     #[test]

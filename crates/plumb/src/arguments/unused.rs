@@ -70,13 +70,16 @@ const RULES: &[Rule] = &[
     Rule {
         command: "study",
         options: Options::Named(&["target"]),
-        idle: |study| StudyOf::of(study).only("a study's name or file", &[StudyOf::Written]),
+        idle: |study| {
+            StudyOf::of(study)
+                .only("a study's name or file, or a workload", &[StudyOf::Written, StudyOf::Workload])
+        },
     },
     Rule { command: "study", options: Options::Parameters, idle: not_of_a_workload },
     Rule { command: "study", options: Options::Named(&["set"]), idle: not_of_a_workload },
     Rule {
         command: "study",
-        options: Options::Named(&["factor"]),
+        options: Options::Named(&["factor", "check"]),
         idle: |study| (StudyOf::of(study) == StudyOf::Resumed).then(|| StudyOf::Resumed.shown().to_string()),
     },
     Rule {

@@ -132,10 +132,9 @@ fn two_runs_are_shown_side_by_side_with_raw_changes_and_no_test() {
 fn what_was_asked_of_the_workload_is_in_the_record_and_compared() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let record = run(directory.path(), "one");
-    assert_eq!(
-        record["parameters"],
-        json!([{ "name": "rows", "value": "20000" }, { "name": "seed", "value": "1996" }])
-    );
+    let expected = [("rows", "20000"), ("seed", "1996"), ("sorters", "1"), ("with", "nothing")];
+    let parameter = |(name, value): (&str, &str)| json!({ "name": name, "value": value });
+    assert_eq!(record["parameters"], json!(expected.map(parameter)));
     fine(directory.path(), ["run", "large-sort", "--rows", "30K", "--bundle", "two"]);
     let text = fine(directory.path(), ["compare", "one", "two"]);
     let differ = text.split("Settings That Differ").nth(1).expect("a section");
