@@ -67,19 +67,11 @@ const RULES: &[Rule] = &[
             StudyOf::of(study).only("--command or --factor", &[StudyOf::Command, StudyOf::Workload])
         },
     },
-    Rule {
-        command: "study",
-        options: Options::Named(&["target"]),
-        idle: |study| {
-            StudyOf::of(study)
-                .only("a study's name or file, or a workload", &[StudyOf::Written, StudyOf::Workload])
-        },
-    },
     Rule { command: "study", options: Options::Parameters, idle: not_of_a_workload },
     Rule { command: "study", options: Options::Named(&["set"]), idle: not_of_a_workload },
     Rule {
         command: "study",
-        options: Options::Named(&["factor", "check"]),
+        options: Options::Named(&["factor"]),
         idle: |study| (StudyOf::of(study) == StudyOf::Resumed).then(|| StudyOf::Resumed.shown().to_string()),
     },
     Rule {
@@ -224,7 +216,7 @@ mod tests {
             "study",
             &[
                 "study", "command", "path", "blocks", "find", "budget", "seed", "bundle", "json", "format",
-                "rows", "until", "resume", "server", "yes",
+                "rows", "until", "resume", "server", "yes", "target", "check",
             ],
         ),
         (
