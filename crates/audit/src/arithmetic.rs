@@ -243,7 +243,7 @@ fn computed(case: &[Vec<usize>], chosen: &Chosen, relation: &Relation, way: &Way
     Some(interval)
 }
 
-/// Returns the computed side of a rule, with the texts of a case in place of its roles.
+/// Returns the formula of a rule with the claim's figures in place of `{names}`.
 fn left(claim: &PublishedClaim, relation: &Relation, case: &[Vec<usize>]) -> String {
     let mut text = relation.rule.left.to_string();
     for (role, places) in relation.rule.roles.iter().zip(case) {

@@ -414,7 +414,7 @@ fn without_whole(value: &str) -> &str {
     value.split_once('/').map_or(value, |(part, _)| part)
 }
 
-/// Returns a column of words, which have no value.
+/// Returns a column of texts, such as names, which are kept as they stand.
 pub const fn words(key: &'static str, headings: &'static [&'static str]) -> Known {
     Known { key, unit: FigureUnit::TEXT, headings }
 }

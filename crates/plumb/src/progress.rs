@@ -94,7 +94,7 @@ pub struct Watch {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The stages in progress; the second number grows when they change.
+    /// The stages in progress, and how often they have changed.
     stages: Mutex<(Vec<Counted>, u64)>,
     /// Lines that stay, above the bars.
     lines: Mutex<Vec<String>>,
@@ -407,7 +407,7 @@ const LABEL: usize = 14;
 const BAR: usize = 20;
 const BAR_NARROW: usize = 8;
 
-/// True if the figures leave no room for a bar of the usual length.
+/// True if a terminal has too few columns for a bar of the usual length.
 fn is_narrow() -> bool {
     columns().is_some_and(|columns| columns < 80)
 }

@@ -11,7 +11,7 @@ use plumb_units::cut;
 
 /// Every arm once a block, unless `--blocks` says otherwise.
 const BLOCKS: &str = "10";
-/// Most bytes of a command in the label of its level.
+/// Longest part of a command, in bytes, that names its level in reports.
 const LABEL_BYTES: usize = 60;
 /// The section of a study file that states the command.
 const SECTION: &str = "command";
@@ -129,7 +129,7 @@ fn measured<'a>(draft: &mut Draft<'_>, around: &'a AroundCommand) -> Result<&'a 
     Ok(name)
 }
 
-/// Rejects options of a declared figure for a measure that every command has.
+/// Rejects `--take`, `--unit` and `--better` for measures that need no pattern, such as elapsed.
 fn require_unadorned(measure: &str, around: &AroundCommand) -> Result<(), Failure> {
     let given = [("--take", &around.take), ("--unit", &around.unit), ("--better", &around.better)];
     match given.into_iter().find_map(|(option, value)| Some((option, value.as_ref()?))) {

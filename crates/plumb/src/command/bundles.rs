@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// A bundle, or a command that left none.
+/// A line of the history: a command, with its bundle if it wrote one.
 pub struct Found {
     /// Directory of the bundle; none if the command ended early.
     pub path: Option<PathBuf>,
@@ -85,7 +85,7 @@ fn bundle(path: PathBuf) -> Option<Found> {
     })
 }
 
-/// Returns the state at the start of a report, which may take several lines.
+/// Returns the state (`Run: VALID ..`) below a report's title, joined where it was wrapped.
 fn headline(report: &str) -> Option<String> {
     let mut lines = report.lines().skip(1);
     let first = lines.next()?.trim();

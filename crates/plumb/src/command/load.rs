@@ -91,7 +91,6 @@ pub fn tablespace(instance: &Instance, block_size: Option<BlockSize>) -> Result<
     block_size.map_or(Ok(Purpose::Users), |size| instance.tablespace_of(&session, size, Bytes(0)))
 }
 
-/// Returns the audience of a load's progress.
 pub fn audience(arguments: &Load) -> Audience {
     if arguments.json { Audience::Nobody } else { Audience::Terminal }
 }
@@ -144,7 +143,6 @@ pub fn skipped(lines: u64) -> String {
     }
 }
 
-/// Name that stands for standard input.
 const STDIN: &str = "-";
 
 /// Standard input, copied to a file without a name, because a file is read twice. The kernel frees

@@ -75,7 +75,8 @@ fn shared(bundle: &Path, names: &mut Names) -> Result<Shared, Failure> {
     }
 }
 
-/// Returns the words of the program, which identify no place or person.
+/// Returns words that a copy keeps: names of settings, events and workloads tell nothing about
+/// whose system it was.
 fn kept() -> Vec<&'static str> {
     let settings = Setting::ALL.iter().map(|setting| setting.row());
     let values = settings.clone().flat_map(|row| match row.domain {

@@ -106,7 +106,7 @@ pub(super) fn one(
     }
 }
 
-/// Fails on a directory for a command that has no word for it.
+/// Fails on `--path` if no word of the command or setting contains `{path}`.
 fn require_place(arguments: &Study, study: &definition::Study) -> Result<(), Failure> {
     let settings: Vec<_> = study.all_settings().collect();
     if arguments.conduct.path.is_empty() || study.vocabulary.has_place(&settings) {
@@ -172,7 +172,7 @@ fn sized(
     Ok((plan, left))
 }
 
-/// Replaces the cure of a study file by the option of the command line.
+/// Returns the bundle to continue, from `--resume DIR` or `--resume --bundle DIR`.
 fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     match (&arguments.resume, &arguments.conduct.bundle) {
         (None, _) => Ok(None),
@@ -185,7 +185,6 @@ fn resumed(arguments: &Study) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// Returns the study of a name or a file.
 fn find(name: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let file = Path::new(name);
     let is_file = name.ends_with(".toml") || name.contains('/') || file.is_file();
@@ -236,7 +235,7 @@ fn plan(arguments: &Study, earlier: Option<&Plan>) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// Returns the plan with the levels that are left out of it.
+/// Returns the plan of what this machine can run, and the levels that it cannot.
 pub(super) fn possible_plan(
     arguments: &Study,
     earlier: Option<&Plan>,
