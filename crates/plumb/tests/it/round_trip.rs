@@ -196,7 +196,7 @@ fn a_report_in_each_form_gives_the_figures_of_its_record() {
 fn a_report_of_the_command_is_a_report_to_import() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let here = directory.path();
-    drop(plumb(here, ["run", "redo", "--rows", "500", "--bundle", "run"]));
+    drop(plumb(here, ["run", "redo", "--rows", "20K", "--bundle", "run"]));
     for (name, kind) in [("report.txt", "plumb report"), ("report.html", "plumb page")] {
         let file = format!("run/{name}");
         let list = fine(here, ["import", "--list", &file]);
