@@ -57,31 +57,28 @@ pub fn different(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 /// Fails on a place that is named twice, in any spelling: a comparison with itself.
 fn require_different(paths: &[PathBuf]) -> Result<(), Failure> {
-    // A missing place fails where it is needed.
-    let there = |path: &PathBuf| path.canonicalize().ok();
-    for (number, path) in paths.iter().enumerate().skip(1) {
-        let same = paths[..number].iter().find(|other| there(other).is_some() && there(other) == there(path));
-        if let Some(same) = same {
-            return Err(Failure::usage(format!(
-                "--path {} and --path {} are one directory, and places are compared with each other; name two",
-                same.display(),
-                path.display()
-            )));
-        }
-    }
-    Ok(())
+    let why = "are one directory, and places are compared with each other; name two";
+    require_apart(paths, |path| path.canonicalize().ok(), why)
 }
 
 /// Fails if two places of different kinds of files are on one device: there is nothing to compare.
 fn require_two_devices(paths: &[PathBuf]) -> Result<(), Failure> {
-    let device = |path: &PathBuf| std::fs::metadata(path).ok().map(|found| found.dev());
+    let why =
+        "are on one device, and this study moves files from one device to another; name directories on two";
+    require_apart(paths, |path| std::fs::metadata(path).ok().map(|found| found.dev()), why)
+}
+
+/// Fails if two paths have the same of something. A missing place fails where it is needed.
+fn require_apart<T: PartialEq>(
+    paths: &[PathBuf],
+    of: impl Fn(&Path) -> Option<T>,
+    why: &str,
+) -> Result<(), Failure> {
     for (number, path) in paths.iter().enumerate().skip(1) {
-        let same =
-            paths[..number].iter().find(|other| device(other).is_some() && device(other) == device(path));
+        let same = paths[..number].iter().find(|other| of(other).is_some() && of(other) == of(path));
         if let Some(same) = same {
             return Err(Failure::usage(format!(
-                "--path {} and --path {} are on one device, and this study moves files from one device to another; name \
-                 directories on two",
+                "--path {} and --path {} {why}",
                 same.display(),
                 path.display()
             )));

@@ -9,7 +9,7 @@ use crate::vocabulary::{Made, TakesEffect};
 use plumb_proof::design::Order;
 use plumb_record::calendar::Moment;
 use plumb_record::{IoTally, MeasuredLimits, Record, SettingRow};
-use plumb_units::total_of;
+use plumb_units::{median, total_of};
 use std::time::Duration;
 
 /// Returns the state, the end of the last run, and the time the study
@@ -33,7 +33,8 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
         let records = if used.contents.has_ended() { used.records(&[arm]) } else { Vec::new() };
         let mut values: Vec<f64> =
             records.iter().map(|(_, record)| plan.study.measure.value(record)).collect();
-        let median = median(&mut values);
+        values.sort_unstable_by(f64::total_cmp);
+        let median = median_of(&values);
         let (least, most) = (values.first().copied(), values.last().copied());
         let runs: Vec<&Record> = records.iter().map(|(_, record)| *record).collect();
         let declared = runs.iter().map(|run| run.memory.declared_bytes()).max().filter(|bytes| *bytes > 0);
@@ -54,26 +55,20 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
     plan.design.arms.iter().enumerate().map(arm).collect()
 }
 
-/// Returns the median, and leaves the values in order; `None` without values.
-fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[middle]),
-        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
-    }
+/// Returns the median; `None` without values.
+fn median_of(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| median(values))
 }
 
 /// Returns the medians of the device alone, as these runs measured it.
 fn arm_device(runs: &[&Record]) -> Option<ArmDevice> {
     let limits = || runs.iter().filter_map(|run| run.calibration.as_ref());
     let device = ArmDevice {
-        sequential_read_bytes_per_s: median(
-            &mut limits().filter_map(MeasuredLimits::sequential_limit).collect::<Vec<_>>(),
+        sequential_read_bytes_per_s: median_of(
+            &limits().filter_map(MeasuredLimits::sequential_limit).collect::<Vec<_>>(),
         ),
-        random_read_8k_ns: median(
-            &mut limits().filter_map(|limits| Some(limits.random_read_8k_ns? as f64)).collect::<Vec<_>>(),
+        random_read_8k_ns: median_of(
+            &limits().filter_map(|limits| Some(limits.random_read_8k_ns? as f64)).collect::<Vec<_>>(),
         ),
     };
     (device.sequential_read_bytes_per_s.is_some() || device.random_read_8k_ns.is_some()).then_some(device)
