@@ -71,6 +71,21 @@ fn rows_are_copied_by_one_loader_or_many_with_all_receipts_held() {
 }
 
 #[test]
+fn a_copy_declares_the_buffers_of_its_scan() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let requests = ["--set", "db_file_multiblock_read_count=128", "--set", "scan_read_ahead=7"];
+    let run =
+        ["run", "producer", "--rows", "20K", "--set", "parallel_degree=3", "--path", ".", "--bundle", "b"];
+    fine(directory.path(), run.iter().chain(&requests));
+    let record = fs::read(directory.path().join("b/record.json")).expect("a record");
+    let record: serde_json::Value = serde_json::from_slice(&record).expect("JSON");
+    let areas = record["memory"]["areas"].as_array().expect("areas");
+    let scans = areas.iter().find(|area| area["name"] == "Buffers of the scans").expect("an area");
+    // Three servers, each with seven requests of 128 blocks of 8K in flight and one that it reads.
+    assert_eq!(scans["bytes"], 3 * 8 * (1 << 20));
+}
+
+#[test]
 fn what_cannot_be_scanned_or_copied_is_refused_by_one_line() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();

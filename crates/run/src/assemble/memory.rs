@@ -1,7 +1,7 @@
 //! Declared memory and used memory.
 
 use super::Evidence;
-use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, ScanDone, UPDATER_BYTES};
+use crate::evidence::{FileRole, ImportDone, SESSION_BYTES, UPDATER_BYTES};
 use plumb_engine::sort::plan::SHARED_MEMORY;
 use plumb_engine::{Setting, Settings};
 use plumb_record::{Memory, MemoryArea};
@@ -15,7 +15,7 @@ const OVERHEAD_BYTES: u64 = 80 * Bytes::M;
 /// A batch of the source, and a row's overhead in an array.
 const SOURCE_BATCH_BYTES: u64 = Bytes::M;
 
-/// Buffers of a load server: four of half a megabyte, and a request of its scan.
+/// Buffers of a load server: four of half a megabyte, and as much for its source.
 const LOAD_BYTES: u64 = 4 * Bytes::M;
 
 /// Log buffer and a write from it, which takes at most half of it.
@@ -49,17 +49,13 @@ fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
 
-/// Buffer cache, and the buffers of every server of every stream.
-fn of_scan(seen: &Evidence, scan: &ScanDone) -> [MemoryArea; 2] {
+/// Buffers of the servers of scans: each has the requests in flight and the one whose rows it reads.
+fn of_scans(seen: &Evidence, streams: u64, block_bytes: u64) -> MemoryArea {
     let settings = &seen.inside.settings;
-    let request = settings.number(Setting::DbFileMultiblockReadCount).saturating_mul(scan.block_bytes);
+    let request = settings.number(Setting::DbFileMultiblockReadCount).saturating_mul(block_bytes);
     let server = request.saturating_mul(1 + settings.number(Setting::ScanReadAhead));
-    let servers = seen.inside.degree as u64 * scan.streams.len() as u64;
-    [
-        ("Buffer cache", settings.number(Setting::DbCacheSize)),
-        ("Buffers of the scans", server.saturating_mul(servers)),
-    ]
-    .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
+    let servers = (seen.inside.degree as u64).saturating_mul(streams);
+    MemoryArea { name: "Buffers of the scans".to_string(), bytes: server.saturating_mul(servers) }
 }
 
 /// Cache, log buffer with a write from it, and sessions, each with its blocks in flight.
@@ -89,8 +85,13 @@ pub(super) fn memory(seen: &Evidence) -> Memory {
     if outcome.ctas.is_some() || outcome.copy.is_some() {
         areas.extend(of_ctas(seen));
     }
+    if let Some(copy) = &outcome.copy {
+        areas.push(of_scans(seen, 1, copy.block_bytes));
+    }
     if let Some(scan) = &outcome.scan {
-        areas.extend(of_scan(seen, scan));
+        let cache = seen.inside.settings.number(Setting::DbCacheSize);
+        areas.push(MemoryArea { name: "Buffer cache".to_string(), bytes: cache });
+        areas.push(of_scans(seen, scan.streams.len() as u64, scan.block_bytes));
     }
     if let Some(trace) = &seen.measured.trace {
         areas.push(MemoryArea { name: "Trace".to_string(), bytes: trace.memory().0 });
