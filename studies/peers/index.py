@@ -280,19 +280,18 @@ class DuckDb:
         for name in ("sorted.db", "sorted.db.wal", "sorted.parquet"):
             (self.room / name).unlink(missing_ok=True)
 
+    def scan(self, work):
+        rows, connection = [], self.connect()
+        measured = timed(lambda: rows.append(connection.execute(self.job.totals_query()).fetchone()))
+        self.job.check_totals(*rows[0])
+        return measured
+
 
 def require_ascending(keys):
     last = None
     for key in keys:
         require(last is None or last <= key, f"{key} is behind {last}")
         last = key
-
-
-    def scan(self, work):
-        rows, connection = [], self.connect()
-        measured = timed(lambda: rows.append(connection.execute(self.job.totals_query()).fetchone()))
-        self.job.check_totals(*rows[0])
-        return measured
 
 
 class Sqlite:
