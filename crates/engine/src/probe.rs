@@ -168,7 +168,7 @@ fn sequential_read(
             let (operation, taken) = (&operation, &taken);
             servers::start(scope, operation, (Role::ProbeServer, number), move |session| {
                 let mut reader = SegmentReader::new(session, &instance.access, tablespace, options)?;
-                let mut pieces = || extents.get(taken.fetch_add(1, Relaxed)).copied();
+                let mut pieces = |_| extents.get(taken.fetch_add(1, Relaxed)).copied();
                 while let Some(chunk) = reader.next(&mut pieces)? {
                     operation.check()?;
                     reader.recycle(chunk);

@@ -86,7 +86,7 @@ impl Segment<'_> {
         // Requested extents, and the number of their blocks delivered so far.
         let mut asked: VecDeque<(usize, u32)> = VecDeque::new();
         loop {
-            let mut pieces = || loop {
+            let mut pieces = |_| loop {
                 let number = taken.fetch_add(1, Relaxed);
                 let extent = self.extents.get(number)?;
                 if tablespace.file(FileId(extent.extent.file)).is_ok() {

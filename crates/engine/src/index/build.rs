@@ -331,7 +331,7 @@ impl Build<'_> {
         ranges: &[Vec<u8>],
     ) -> Vec<SubIndex> {
         let degree = self.instance.parallel_degree();
-        let granules = Granules::new(self.table);
+        let granules = Granules::new(self.table).shared_by(degree);
         let queue = TableQueue::new(degree, degree, degree * QUEUE_BUFFERS_PER_SENDER);
         let (granules, queue) = (&granules, &queue);
         let parts = thread::scope(|scope| {

@@ -115,13 +115,14 @@ impl<'a> SegmentReader<'a> {
         })
     }
 
-    /// Returns the next chunk; `None` after the last chunk of the last piece.
+    /// Returns the next chunk; `None` after the last chunk of the last piece. `pieces` receives the
+    /// number of blocks that are awaited; it may keep a piece back until there are none.
     ///
     /// # Errors
     /// If a read has failed.
     pub fn next(
         &mut self,
-        pieces: &mut dyn FnMut() -> Option<SegmentExtent>,
+        pieces: &mut dyn FnMut(u64) -> Option<SegmentExtent>,
     ) -> Result<Option<Chunk>, EngineError> {
         self.read_ahead(pieces)?;
         loop {
@@ -148,7 +149,10 @@ impl<'a> SegmentReader<'a> {
         self.awaited[(completion.tag - oldest) as usize].arrived = Some(completion.buffer);
     }
 
-    fn read_ahead(&mut self, pieces: &mut dyn FnMut() -> Option<SegmentExtent>) -> Result<(), EngineError> {
+    fn read_ahead(
+        &mut self,
+        pieces: &mut dyn FnMut(u64) -> Option<SegmentExtent>,
+    ) -> Result<(), EngineError> {
         let mut submitted = false;
         while !self.free.is_empty() {
             let Some((first, blocks)) = self.next_request(pieces) else { break };
@@ -179,12 +183,12 @@ impl<'a> SegmentReader<'a> {
 
     fn next_request(
         &mut self,
-        pieces: &mut dyn FnMut() -> Option<SegmentExtent>,
+        pieces: &mut dyn FnMut(u64) -> Option<SegmentExtent>,
     ) -> Option<(BlockAddress, u32)> {
         let (first, left) = match self.piece.take() {
             Some(piece) => piece,
             None => {
-                let piece = pieces()?;
+                let piece = pieces(self.awaited.iter().map(|chunk| u64::from(chunk.blocks)).sum())?;
                 (piece.extent.address(0), piece.used)
             }
         };

@@ -137,10 +137,11 @@ pub fn create_as_select(
 ) -> Result<LoadOutcome, EngineError> {
     let begin = now();
     let source = instance.catalog().table(source)?.clone();
-    let conventional = !instance.settings.scans_directly(instance.parallel_degree());
-    let granules = Granules::new(&source);
+    let degree = instance.parallel_degree();
+    let conventional = !instance.settings.scans_directly(degree);
+    let granules = Granules::new(&source).shared_by(degree);
     let load = Load::new((instance, session), target, &source.schema)?;
-    let outcome = load.run(session, instance.parallel_degree(), |session, operation, loader| {
+    let outcome = load.run(session, degree, |session, operation, loader| {
         let push = |row: &[u8], _: RowId| {
             session.count(Statistic::LoadRows, 1);
             loader.push(row)

@@ -73,7 +73,7 @@ pub fn copy(
         Schema { columns: spec.columns.iter().map(|place| view.schema().columns[*place].clone()).collect() };
     let load = RowsLoad::new(instance, session, spec.target, &schema)?;
     let degree = instance.parallel_degree();
-    let granules = view.granules(ExtentShare::ALL);
+    let granules = view.granules(ExtentShare::ALL).shared_by(degree);
     let source = Source { view, granules: &granules, spec: &spec };
     let load_degree = if spec.load == LoadDegree::Serial { 1 } else { degree };
     load.run(session, load_degree, |session, operation, push| match spec.load {

@@ -108,9 +108,9 @@ pub fn totals(
 ) -> Result<Totals, EngineError> {
     require_numbers(view, spec.columns)?;
     let instance = view.instance;
-    let granules = view.granules(spec.share);
-    let order = Order::of(spec.columns);
     let degree = instance.parallel_degree();
+    let granules = view.granules(spec.share).shared_by(degree);
+    let order = Order::of(spec.columns);
     let parts = servers::run_set(
         instance.operation(),
         coordinator,
