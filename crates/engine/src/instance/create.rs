@@ -96,10 +96,11 @@ impl Instance {
     /// cannot be created; then all files created are removed.
     pub fn create(
         layout: &Layout,
-        settings: Settings,
+        mut settings: Settings,
         sizes: InitialSizes,
         cancel: Cancel,
     ) -> Result<Instance, EngineError> {
+        settings.adopt_read_ahead(settings.block_size());
         settings.require_reads_within(settings.extent_bytes() / settings.block_size().bytes() as u64)?;
         let access = access::resolve(&settings, settings.block_size(), Disk::Kernel, layout.all())?;
         if !access.disk.is_memory() {

@@ -75,7 +75,7 @@ fn open_as(
     mode: OpenMode,
     memory: Option<&Arc<MemoryDisk>>,
     home: &Path,
-    settings: Settings,
+    mut settings: Settings,
     cancel: Cancel,
 ) -> Result<Instance, EngineError> {
     let missing = || EngineError::NoDatabase { home: home.to_path_buf() };
@@ -100,6 +100,10 @@ fn open_as(
     if !catalog.is_open() {
         // Its creator is dead, and a reader may not remove the remains.
         return Err(missing());
+    }
+    let users = catalog.tablespaces.iter().find(|entry| entry.purpose == Purpose::Users);
+    if let Some(block_size) = users.and_then(|entry| BlockSize::new(entry.block_size)) {
+        settings.adopt_read_ahead(block_size);
     }
     for entry in &catalog.tablespaces {
         settings.require_reads_within(u64::from(entry.extent_blocks))?;

@@ -167,7 +167,7 @@ settings! {
         IoQueueDepth io_queue_depth: usize, Start Count(1, 1024), "32", "Most requests that a session has in flight on one channel; from 2 on a database writer has four times this number, at most 256.";
         SharedServers shared_servers: usize, Start Count(0, 1024), "0", "Threads that the sessions of a workload share, each with one ring; 0: each session has a thread of its own.";
         DbFileMultiblockReadCount db_file_multiblock_read_count: u32, Start Count(1, 4096), "64", "Blocks read by one request of a scan; at most an extent.";
-        ScanReadAhead scan_read_ahead: usize, Start Count(1, 64), "16", "Requests a scan server keeps in flight.";
+        ScanReadAhead scan_read_ahead: usize, Start Count(1, 64), "16", "Requests a scan server keeps in flight; by default at most 16M of them, or two.";
         SerialDirectRead serial_direct_read: bool, Start Word(TRUE_FALSE), "true", "A serial scan reads past the buffer cache, as a parallel one always does.";
     }
     Sort sort: SortSettings {

@@ -44,6 +44,7 @@ fn a_table_is_scanned_by_streams_and_by_instances_with_all_receipts_held() {
         &["--instances", "3", "--streams", "2", "--columns", "regular_amt", "--checksum", "true"],
         // Two extents for four instances: some have nothing to read.
         &["--instances", "4", "--set", "extent_size=2M"],
+        &["--streams", "2", "--set", "parallel_degree=3"],
     ] {
         let all = ["run", "scan", "--rows", "60K", "--path", ".", "--bundle", "b"].iter().chain(more);
         let report = fine(here, all);
@@ -61,11 +62,14 @@ fn rows_are_copied_by_one_loader_or_many_with_all_receipts_held() {
         &["--load", "serial", "--into", "existing"][..],
         &["--load", "parallel", "--where", "store_id < 1000"],
         &["--set", "force_logging=on", "--set", "parallel_degree=3"],
+        // A request is as long as an extent.
+        &["--load", "serial", "--set", "parallel_degree=4", "--set", "db_file_multiblock_read_count=128"],
     ] {
         let all = ["run", "producer", "--rows", "100K", "--path", ".", "--bundle", "b"].iter().chain(more);
         let report = fine(directory.path(), all);
         assert!(report.contains("\nRun: VALID"), "{report}");
         assert!(!report.contains("contradicted"), "{report}");
+        assert!(!report.contains("nothing outside the engine shows"), "{report}");
         fs::remove_dir_all(directory.path().join("b")).expect("the bundle");
     }
 }

@@ -160,7 +160,11 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
 /// True if the run did work that the setting affects.
 fn is_concerned(seen: &Evidence, setting: Setting) -> bool {
     match setting.row().group {
-        Group::Sort | Group::Parallel => seen.measured.outcome.sort.is_some(),
+        Group::Sort => seen.measured.outcome.sort.is_some(),
+        Group::Parallel => {
+            let done = &seen.measured.outcome;
+            done.sort.is_some() || done.copy.is_some() || done.scan.is_some()
+        }
         Group::Log => {
             let updates = seen.measured.outcome.slob.as_ref().is_some_and(|slob| slob.spec.update_pct > 0);
             let done = &seen.measured.outcome;

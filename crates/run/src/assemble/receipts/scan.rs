@@ -3,11 +3,13 @@
 use super::super::Evidence;
 use super::{Finding, counted};
 use crate::evidence::ScanDone;
+use plumb_engine::view::copy::LoadDegree;
 use plumb_engine::view::totals::Checksum;
+use plumb_events::Role;
 use plumb_io::DirectIo;
 use plumb_record::Receipt;
 use plumb_study::vocabulary::Seen;
-use plumb_units::{Bytes, RowCount};
+use plumb_units::{Bytes, Nanos, RowCount};
 
 /// Bytes from which the kernel's count is compared, and the share that a device must have given.
 const BYTES_TO_JUDGE: u64 = 16 * Bytes::M;
@@ -39,6 +41,25 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
         receipts.push(receipt("checksum", "true".to_string(), checksum(done)));
     }
     receipts
+}
+
+/// Servers that read the table and loaded its copy; a serial load runs in the coordinator.
+/// Instances are processes with servers of their own, which this one does not see.
+pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
+    let sessions = &seen.measured.period.sessions;
+    let worked =
+        |role| sessions.iter().filter(|session| session.role == role && session.elapsed > Nanos(0)).count();
+    let (scan, load) = (worked(Role::ScanServer), worked(Role::LoadServer));
+    let (outcome, degree) = (&seen.measured.outcome, seen.inside.degree);
+    let agrees = match (&outcome.copy, &outcome.scan) {
+        (Some(_), _) if degree == 1 => (scan, load) == (0, 0),
+        (Some(copy), _) if copy.load == LoadDegree::Serial => (scan, load) == (degree, 0),
+        (Some(_), _) => (scan, load) == (0, degree),
+        (None, Some(done)) if done.instances.is_empty() => scan == degree * done.streams.len(),
+        _ => return None,
+    };
+    let (scan, load) = (counted(scan as u64, "scan server"), counted(load as u64, "load server"));
+    Some(Finding::that(agrees, format!("{scan} and {load} worked")))
 }
 
 /// Every stream reads each block of the table once, and directly.

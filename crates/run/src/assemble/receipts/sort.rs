@@ -2,7 +2,7 @@
 
 use super::super::Evidence;
 use super::super::sort::{first_run_bytes, first_runs_share};
-use super::{BEYOND_MEMORY, Finding, beyond_memory, counted};
+use super::{BEYOND_MEMORY, Finding, beyond_memory, counted, scan};
 use plumb_engine::Setting;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
@@ -267,6 +267,9 @@ impl Merge {
 }
 
 pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
+    if seen.measured.outcome.sort.is_none() {
+        return scan::degree(seen);
+    }
     let builds = seen.measured.outcome.sorters.len().max(1);
     let asked = seen.inside.degree * builds;
     let count = |role| seen.measured.period.sessions.iter().filter(|session| session.role == role).count();
