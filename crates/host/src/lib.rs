@@ -3,7 +3,7 @@
 //! [`device`] describes the storage under a path and [`limits`] the limits of this process.
 //! [`readings`] reads the kernel's counters of a file, a process or a disk. [`process`] starts and
 //! watches other programs. [`owner`] marks temporary files. [`regular`] opens regular files only.
-//! [`extents`] finds the sectors of a file.
+//! [`extents`] finds the sectors of a file. [`shared_memory`] removes segments of killed programs.
 //!
 //! Mechanism: it reads `/proc` and `/sys`, and tries features, because names and versions do
 //! not show if they work.
@@ -28,6 +28,7 @@ pub mod readings;
 pub mod regular;
 pub mod rights;
 mod roots;
+pub mod shared_memory;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

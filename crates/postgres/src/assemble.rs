@@ -10,7 +10,7 @@
 use crate::evidence::ServerEvidence;
 use crate::process::On;
 use crate::receipts;
-use crate::watch::{INTERVAL, Process, WatchedProcesses};
+use crate::watch::{INTERVAL, Process, WatchedProcesses, is_at_rest};
 use crate::workload::WorkOutcome;
 use plumb_events::{SessionKind, Unit};
 use plumb_host::device::DeviceDescription;
@@ -139,13 +139,13 @@ fn kind_of(process: &Process) -> SessionKind {
 }
 
 /// True for plumb's own session that takes readings before and after the work.
-fn is_at_rest(process: &Process) -> bool {
+fn only_reads(process: &Process) -> bool {
     let waits_for_client = process.samples.keys().all(|((class, _), _)| class == "Client");
     process.kind == "client backend" && waits_for_client && process.counters.cpu.0 < process.elapsed.0 / 100
 }
 
 fn working(watched: &WatchedProcesses) -> impl Iterator<Item = &Process> {
-    watched.processes.iter().filter(|process| !is_at_rest(process))
+    watched.processes.iter().filter(|process| !only_reads(process))
 }
 
 /// Divides the time off CPU of processes among events, by their samples off CPU.
@@ -203,9 +203,8 @@ fn sessions(watched: &WatchedProcesses) -> Vec<SessionTime> {
     let session = |process: &'_ Process, number: u64| {
         let off = process.off().0;
         let samples = process.samples.iter().filter(|((_, on), _)| *on == On::Off);
-        let (idle, all) = samples.fold((0, 0), |(idle, all), (((class, _), _), count)| {
-            let rests = ["Client", "Activity"].contains(&class.as_str());
-            (idle + if rests { *count } else { 0 }, all + count)
+        let (idle, all) = samples.fold((0, 0), |(idle, all), (sample, count)| {
+            (idle + if is_at_rest(sample) { *count } else { 0 }, all + count)
         });
         let idle_ns = (off as f64 * idle as f64 / (all.max(1)) as f64).round() as u64;
         SessionTime {
@@ -423,5 +422,31 @@ mod tests {
         };
         let found = events(&watched, SessionKind::Foreground);
         assert_eq!((found[0].0.event.as_str(), found[0].0.time_ns), (NOT_SAMPLED, 400_000_000));
+    }
+
+    #[test]
+    fn processes_and_waits_of_every_version_have_a_kind_and_a_class() {
+        // Other classes have no row of their own in reports.
+        let known =
+            ["", "IO", "Client", "Activity", "LWLock", "BufferPin", "Buffer", "Lock", "IPC", "Timeout"];
+        for version in crate::recorded::VERSIONS {
+            let rows = crate::recorded::rows(version, "activity.tsv");
+            let mut kinds = std::collections::BTreeSet::new();
+            for row in &rows {
+                let [kind, class, event] = [&row[0], &row[1], &row[2]];
+                assert!(known.contains(&class.as_str()), "{version}: {row:?}");
+                let (shown, name) = named(class, event, SessionKind::Foreground);
+                assert_eq!(name, if event.is_empty() { NO_EVENT } else { event });
+                assert_eq!(shown == "User I/O", class == "IO", "{version}: {row:?}");
+                assert_eq!(row[3] == "true", kind == "parallel worker", "a leader: {version}: {row:?}");
+                kinds.insert(kind.as_str());
+            }
+            for kind in ["client backend", "parallel worker", "checkpointer", "walwriter"] {
+                assert!(kinds.contains(kind), "{version}: {kinds:?}");
+            }
+            assert_eq!(kinds.contains("io worker"), version >= 18, "{version}: {kinds:?}");
+            let is_temporary = |row: &Vec<String>| row[2].eq_ignore_ascii_case("BufFileWrite");
+            assert!(rows.iter().any(is_temporary), "{version}: a sort wrote temporary files");
+        }
     }
 }

@@ -20,6 +20,9 @@
 //! program ends, however it ends. A directory that stays has its mark, and `plumb clean` removes
 //! it.
 //!
+//! A server whose first process was killed leaves sessions that work on until they next wait, and a
+//! segment of shared memory. Both are found by the directory and removed.
+//!
 //! Rejected: `pg_ctl`, which starts a server that outlives its caller.
 
 use crate::PostgresError;
@@ -29,15 +32,18 @@ use crate::installation::Installation;
 use plumb_events::{Cancel, clock};
 use plumb_host::owner::Owner;
 use plumb_host::process::end_with_this_thread;
+use plumb_host::shared_memory::Segment;
 use plumb_io::named_directory;
 use plumb_units::Nanos;
 use postgres::config::Host;
+use postgres::error::DbError;
 use postgres::{Client, Config, NoTls};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, test_kill_process, waitid};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -51,6 +57,10 @@ const LOG: &str = "server.log";
 const GOLDEN: &str = "golden";
 /// Name of the file in which a server keeps the number of its process.
 const PID_FILE: &str = "postmaster.pid";
+/// Codes of the messages with which a server ends a session because it ends itself.
+const ENDS: [&str; 2] = ["57P01", "57P02"];
+/// Cure of a full disk.
+const MORE_ROOM: &str = "; name a --path with more room, or use fewer --rows";
 const PORT: u16 = 5432;
 /// Longest time of a start and of a stop by SIGINT, and the time between two checks.
 const BOUND: Nanos = Nanos(60_000_000_000);
@@ -255,9 +265,10 @@ impl Borrowed {
         command.process_group(0);
         end_with_this_thread(&mut command, Signal::QUIT);
         let program = self.installation.program("postgres");
+        let user = account::own_name()?;
         let child = command.spawn().map_err(|source| wrong("cannot start", &program, source))?;
-        let programs = self.installation.directory.clone();
-        let mut server = RunningServer { child, directory, log, user: account::own_name()?, programs };
+        let installation = self.installation.clone();
+        let mut server = RunningServer { child, directory, data, log, user, installation };
         server.wait_until_ready(given, cancel)?;
         Ok(server)
     }
@@ -269,18 +280,13 @@ pub struct RunningServer {
     child: Child,
     /// The open data directory, through which clients reach the socket.
     directory: File,
+    data: PathBuf,
     log: PathBuf,
     user: String,
-    programs: PathBuf,
+    pub(crate) installation: Installation,
 }
 
 impl RunningServer {
-    /// Returns a program of the server's installation.
-    #[must_use]
-    pub fn program(&self, name: &str) -> PathBuf {
-        self.programs.join(name)
-    }
-
     /// Returns the directory of the socket, as other processes reach it while this one runs, and
     /// the name of the user that the server accepts.
     #[must_use]
@@ -321,8 +327,9 @@ impl RunningServer {
         let begin = clock::now();
         loop {
             cancel.check()?;
-            if let Ok(Some(_)) = self.child.try_wait() {
-                return Err(PostgresError::NoStart { with: listed(given), said: self.last_words() });
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let said = self.last_words().unwrap_or_else(|| status.to_string());
+                return Err(PostgresError::NoStart { with: listed(given), said });
             }
             match self.config("plumb start").connect(NoTls) {
                 Ok(_) => return Ok(()),
@@ -338,24 +345,34 @@ impl RunningServer {
     #[must_use]
     pub fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError {
         let during = during.to_string();
-        let Some(theirs) = error.as_db_error().filter(|_| !error.is_closed()) else {
+        let ends = |theirs: &&DbError| ENDS.contains(&theirs.code().code());
+        let Some(theirs) = error.as_db_error().filter(|theirs| !error.is_closed() && !ends(theirs)) else {
             // The session sees the closed connection before the process has ended.
             thread::sleep(10 * INTERVAL);
-            let said = self.last_words();
-            let said = if said.is_empty() { error.to_string() } else { said };
+            let said = self.reason().unwrap_or_else(|| error.to_string());
             return PostgresError::Died { during, said };
         };
         let detail = theirs.detail().map_or(String::new(), |detail| format!(" ({detail})"));
         let cure = match theirs.code().code() {
-            "53100" => "; name a --path with more room, or use fewer --rows",
+            "53100" => MORE_ROOM,
             _ => "",
         };
         PostgresError::Statement { during, said: one_line(&format!("{}{detail}", theirs.message())), cure }
     }
 
-    /// Returns the server's last line about an error.
-    fn last_words(&self) -> String {
-        fs::read_to_string(&self.log).map(|log| last_error(&log)).unwrap_or_default()
+    /// Returns the server's last line about an error, otherwise its last line.
+    fn last_words(&self) -> Option<String> {
+        fs::read_to_string(&self.log).ok().and_then(|log| last_error(&log).or_else(|| last_line(&log)))
+    }
+
+    /// Returns the reason why the server has ended: the signal that killed it, or its own line
+    /// about an error. Lines before a signal are no reason.
+    fn reason(&self) -> Option<String> {
+        let seen = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(self.pid()), seen).ok().flatten();
+        let signal = status.and_then(|status| status.terminating_signal());
+        let killed = signal.map(|signal| format!("signal {signal} killed its first process"));
+        killed.or_else(|| last_error(&fs::read_to_string(&self.log).ok()?))
     }
 
     /// Stops the server in order, so that its files are complete.
@@ -366,21 +383,31 @@ impl RunningServer {
         let _ = kill_process(self.pid(), Signal::INT);
         match ended(&mut self.child, BOUND) {
             Some(status) if status.success() => Ok(()),
-            _ => Err(PostgresError::Died { during: "it stops".to_string(), said: self.last_words() }),
+            Some(status) => Err(PostgresError::Died {
+                during: "it stops".to_string(),
+                said: match status.signal() {
+                    Some(signal) => format!("signal {signal} killed its first process"),
+                    None => self.last_words().unwrap_or_else(|| status.to_string()),
+                },
+            }),
+            None => Err(PostgresError::Died {
+                during: "it stops".to_string(),
+                said: format!("it did not end within {BOUND}"),
+            }),
         }
     }
 }
 
 impl Drop for RunningServer {
     fn drop(&mut self) {
-        if let Ok(Some(_)) = self.child.try_wait() {
-            return;
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = kill_process(self.pid(), Signal::QUIT);
+            if ended(&mut self.child, END_BOUND).is_none() {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+            }
         }
-        let _ = kill_process(self.pid(), Signal::QUIT);
-        if ended(&mut self.child, END_BOUND).is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+        end_server(&self.data);
     }
 }
 
@@ -395,24 +422,76 @@ fn ended(child: &mut Child, bound: Nanos) -> Option<std::process::ExitStatus> {
     }
 }
 
-/// Ends a server that another process started in this data directory, and waits for its end.
+/// Ends a server that another process started in this data directory, with all of its processes and
+/// its shared memory, and waits for the end.
 pub fn end_server(data: &Path) {
-    let Some(pid) = running(data) else { return };
-    let _ = kill_process(pid, Signal::QUIT);
+    if let Some(pid) = served_by(data) {
+        let _ = kill_process(pid, Signal::QUIT);
+        let begin = clock::now();
+        while test_kill_process(pid).is_ok() && clock::now().saturating_sub(begin) < END_BOUND {
+            thread::sleep(INTERVAL);
+        }
+    }
+    end_processes(data);
+    if let Some(segment) = segment_of(data) {
+        // One that is still in use stays.
+        let _ = segment.remove_abandoned();
+    }
+}
+
+/// Ends the processes of a server without its first one, or with one that does not end.
+fn end_processes(data: &Path) {
     let begin = clock::now();
-    while test_kill_process(pid).is_ok() && clock::now().saturating_sub(begin) < END_BOUND {
+    let mut asked = BTreeSet::new();
+    loop {
+        let alive = processes_in(data);
+        let spent = clock::now().saturating_sub(begin);
+        if alive.is_empty() || spent > Nanos(2 * END_BOUND.0) {
+            return;
+        }
+        for pid in alive {
+            if spent > END_BOUND {
+                let _ = kill_process(pid, Signal::KILL);
+            } else if asked.insert(pid.as_raw_nonzero()) {
+                let _ = kill_process(pid, Signal::QUIT);
+            }
+        }
         thread::sleep(INTERVAL);
     }
 }
 
-/// Returns the process that serves a data directory: its number is in the directory, its program
-/// is `postgres`, and it works there.
-fn running(data: &Path) -> Option<Pid> {
-    let text = fs::read_to_string(data.join(PID_FILE)).ok()?;
-    let number: i32 = text.lines().next()?.trim().parse().ok()?;
-    let at = |name: &str| fs::read_link(format!("/proc/{number}/{name}")).ok();
-    let is_ours = at("exe")?.ends_with("postgres") && at("cwd")? == data.canonicalize().ok()?;
-    is_ours.then(|| Pid::from_raw(number)).flatten()
+/// Returns the first process of the server that the directory names.
+fn served_by(data: &Path) -> Option<Pid> {
+    let number = pid_file(data)?.lines().next()?.trim().parse().ok()?;
+    Pid::from_raw(number).filter(|pid| works_in(*pid, &data.canonicalize().unwrap_or_default()))
+}
+
+/// Returns all processes that serve a data directory.
+fn processes_in(data: &Path) -> Vec<Pid> {
+    let Ok(data) = data.canonicalize() else { return Vec::new() };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter(|pid| works_in(*pid, &data)).collect()
+}
+
+/// True for a process of the program `postgres` that works in a directory.
+fn works_in(pid: Pid, data: &Path) -> bool {
+    let at = |name: &str| fs::read_link(format!("/proc/{}/{name}", pid.as_raw_nonzero())).ok();
+    at("cwd").is_some_and(|there| there == data) && at("exe").is_some_and(|exe| exe.ends_with("postgres"))
+}
+
+fn pid_file(data: &Path) -> Option<String> {
+    fs::read_to_string(data.join(PID_FILE)).ok()
+}
+
+/// Returns the segment of shared memory that a server's file names: its key and number are the
+/// seventh line, the process that made it the first.
+fn segment_of(data: &Path) -> Option<Segment> {
+    let text = pid_file(data)?;
+    let mut lines = text.lines();
+    let maker = lines.next()?.trim().parse().ok()?;
+    let id = lines.nth(5)?.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Segment { id, maker })
 }
 
 /// Returns the options of `postgres` for settings, those of every server first.
@@ -440,20 +519,26 @@ fn run(program: &str, command: &mut Command) -> Result<String, PostgresError> {
     let output = output.map_err(|error| failed(error.to_string()))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_string()),
-        false => Err(failed(last_error(&String::from_utf8_lossy(&output.stderr)))),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let reason = last_error(&said).or_else(|| last_line(&said));
+            Err(failed(reason.unwrap_or_else(|| output.status.to_string())))
+        }
     }
 }
 
-/// Returns the line of a server's output that gives the reason: the last one that names an error
-/// with its detail, otherwise the last line.
-fn last_error(log: &str) -> String {
+/// Returns the line of a server's output that gives the reason: the last one that names an error,
+/// with the cure if the disk is full.
+fn last_error(log: &str) -> Option<String> {
     let words = ["PANIC:", "FATAL:", "error:", "ERROR:"];
-    let lines: Vec<&str> = log.lines().collect();
-    let error = |word: &&str| lines.iter().rev().find(|line| line.contains(*word));
-    let found = words.iter().find_map(error).or_else(|| lines.iter().rev().find(|line| !line.is_empty()));
-    let line =
-        found.map_or("", |line| words.iter().find_map(|word| line.split_once(word)).map_or(*line, |it| it.1));
-    one_line(line)
+    let after = |word: &&str| Some(log.lines().rev().find_map(|line| line.split_once(*word))?.1);
+    let said = one_line(words.iter().find_map(after)?);
+    let cure = if said.contains("No space left on device") { MORE_ROOM } else { "" };
+    Some(said + cure)
+}
+
+fn last_line(log: &str) -> Option<String> {
+    log.lines().rev().find(|line| !line.trim().is_empty()).map(one_line)
 }
 
 fn one_line(text: &str) -> String {
@@ -467,8 +552,12 @@ mod tests {
     #[test]
     fn the_reason_is_the_line_that_names_an_error() {
         let log = "2026-01-01 LOG:  starting\n2026-01-01 [7] FATAL:  could not write lock file: No space left\nLOG: down\n";
-        assert_eq!(last_error(log), "could not write lock file: No space left");
-        assert_eq!(last_error("LOG:  one\n2026 PANIC:  no room\nFATAL:  later\n"), "no room");
-        assert_eq!(last_error("only this\n\n"), "only this");
+        assert_eq!(last_error(log).as_deref(), Some("could not write lock file: No space left"));
+        let log = "LOG:  one\n2026 PANIC:  no room\nFATAL:  later\n";
+        assert_eq!(last_error(log).as_deref(), Some("no room"));
+        let full = "PANIC:  could not write to file \"pg_wal/xlogtemp.7\": No space left on device\n";
+        assert!(last_error(full).is_some_and(|said| said.ends_with(MORE_ROOM)));
+        assert_eq!(last_error("LOG:  ready\n\n"), None);
+        assert_eq!(last_line("LOG:  ready\n\n").as_deref(), Some("LOG: ready"));
     }
 }

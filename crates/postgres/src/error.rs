@@ -23,6 +23,11 @@ pub enum PostgresError {
         directory.display()
     )]
     NoProgram { directory: PathBuf, program: &'static str },
+    #[error(
+        "{program} is neither in {} nor in another installation; install one (`apt-get install postgresql`)",
+        directory.display()
+    )]
+    NoClient { directory: PathBuf, program: &'static str },
     #[error("{} is PostgreSQL {found}, expected {oldest} or later; name another server", directory.display())]
     TooOld { directory: PathBuf, found: String, oldest: u32 },
     #[error("{setting} is known from PostgreSQL {since} on, and {} is {found}; name a later server", directory.display())]

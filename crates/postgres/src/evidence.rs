@@ -7,6 +7,9 @@ use crate::process::SharedMapping;
 use crate::watch::WatchedProcesses;
 use plumb_host::readings::DiskStats;
 use plumb_units::{Bytes, Nanos};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// A setting as the working session has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,6 +84,30 @@ pub struct LogFacts {
     pub syncs: Option<u64>,
 }
 
+/// Place of the data directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlaceFacts {
+    pub data: PathBuf,
+    pub path: PathBuf,
+    /// Numbers of the devices of the data directory and of the run's path, by the kernel.
+    pub device: Option<u64>,
+    pub device_of_path: Option<u64>,
+}
+
+impl PlaceFacts {
+    #[must_use]
+    pub fn of(data: &Path, path: &Path) -> PlaceFacts {
+        let device = |path: &Path| fs::metadata(path).ok().map(|found| found.dev());
+        let plain = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        PlaceFacts {
+            data: plain(data),
+            path: plain(path),
+            device: device(data),
+            device_of_path: device(path),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerEvidence {
     pub major: u32,
@@ -90,6 +117,7 @@ pub struct ServerEvidence {
     pub watched: WatchedProcesses,
     pub done: WorkDone,
     pub log: LogFacts,
+    pub place: Option<PlaceFacts>,
     pub shared: Option<SharedMapping>,
     /// Checksum of the first page of the table's file, read from the file.
     pub page_checksum: Option<u16>,

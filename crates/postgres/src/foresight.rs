@@ -136,4 +136,21 @@ mod tests {
         let range = "2026 GMT [7] FATAL:  1 kB is outside the valid range for parameter \"work_mem\" (64 .. 2147483647)\n";
         assert_eq!(refusal(range), None, "the study is wrong, and every version refuses it");
     }
+
+    #[test]
+    fn every_version_complains_of_a_value_and_of_a_name_in_words_that_are_known() {
+        for version in crate::recorded::VERSIONS {
+            let said = crate::recorded::text(version, "refused.txt");
+            let at = said.find("unrecognized").and_then(|at| said[..at].rfind('\n')).expect("two complaints");
+            let value = refusal(&said[..at]).expect("it lacks the value");
+            assert!(
+                value.starts_with(
+                    "invalid value for parameter \"wal_sync_method\": \"nothing\"; Available values: "
+                ),
+                "{version}: {value}"
+            );
+            let name = refusal(&said[at..]).expect("it lacks the name");
+            assert_eq!(name, "unrecognized configuration parameter \"no_such_setting\"", "{version}");
+        }
+    }
 }

@@ -2,6 +2,10 @@
 //!
 //! Debian's PATH has wrappers only, so a directory counts if it holds both `postgres` and `initdb`.
 //! `pg_config` comes last, because that of a client library may be of another version.
+//!
+//! Packages of embedded servers have no more than these two programs. Then the flags of the
+//! compiler are read from `postgres`, extensions are looked for next to it, and pgbench may be
+//! another installation's, since it speaks to servers of all versions.
 
 use crate::PostgresError;
 use plumb_units::hex;
@@ -70,7 +74,10 @@ impl Installation {
         let major = digits.parse().unwrap_or(0);
         match major >= OLDEST {
             true => Ok(Installation { directory, major, version }),
-            false => Err(PostgresError::TooOld { directory, found: line, oldest: OLDEST }),
+            false => {
+                let found = if version.is_empty() { line } else { version };
+                Err(PostgresError::TooOld { directory, found, oldest: OLDEST })
+            }
         }
     }
 
@@ -85,19 +92,35 @@ impl Installation {
         said(Command::new(self.program("pg_config")).arg(option))
     }
 
+    /// Returns a program that speaks to a server of any version: this installation's, otherwise
+    /// that of the highest version that has one.
+    ///
+    /// # Errors
+    /// If no installation has it.
+    pub fn client(&self, name: &'static str) -> Result<PathBuf, PostgresError> {
+        let own = std::iter::once(self.program(name));
+        let others = Installation::all().into_iter().map(|installation| installation.program(name));
+        own.chain(others)
+            .find(|program| program.is_file())
+            .ok_or_else(|| PostgresError::NoClient { directory: self.directory.clone(), program: name })
+    }
+
     /// Returns the optimisation that the server was built with, such as `-O2`. Builds for size
     /// (`-Os`) are slower, and no figure of theirs holds for a distribution's server.
     #[must_use]
     pub fn optimisation(&self) -> Option<String> {
-        let flags = self.config("--cflags")?;
+        let in_program = || flags_in(&fs::read(self.program("postgres")).ok()?);
+        let flags = self.config("--cflags").or_else(in_program)?;
         flags.split_whitespace().rev().find(|flag| flag.starts_with("-O")).map(str::to_string)
     }
 
     /// True if an extension's control file is installed.
     #[must_use]
     pub fn has_extension(&self, name: &str) -> bool {
+        let next = |path| self.directory.join(path);
         let shared = self.config("--sharedir").map(PathBuf::from);
-        shared.is_some_and(|shared| shared.join(format!("extension/{name}.control")).is_file())
+        let shared = shared.into_iter().chain(["../share/postgresql", "../share"].map(next));
+        shared.into_iter().any(|shared| shared.join(format!("extension/{name}.control")).is_file())
     }
 
     #[must_use]
@@ -108,6 +131,15 @@ impl Installation {
             hash.update(&piece[..count]);
         }
         Some(hex(&hash.finalize()))
+    }
+
+    /// Names the server in the record of a run by its version, and by its build if that is not
+    /// `-O2`.
+    #[must_use]
+    pub fn named(&self) -> String {
+        let unusual = self.optimisation().filter(|flag| flag != "-O2");
+        let built = unusual.map_or(String::new(), |flag| format!(", built with {flag}"));
+        format!("PostgreSQL {}{built}", self.version)
     }
 
     /// Describes the server for the head of a report.
@@ -134,6 +166,15 @@ fn directory_of(asked: &Path) -> PathBuf {
         _ if asked.join("bin/postgres").is_file() => asked.join("bin"),
         _ => asked.to_path_buf(),
     }
+}
+
+/// Returns the compiler's flags, which a server has as text for its view `pg_config`. All words of
+/// the text begin with a dash, and one is an optimisation.
+fn flags_in(program: &[u8]) -> Option<String> {
+    let is_flags =
+        |text: &&str| text.contains(" -O") && text.split_whitespace().all(|word| word.starts_with('-'));
+    let texts = program.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
+    texts.into_iter().find(is_flags).map(str::to_string)
 }
 
 /// Returns `bin` of each directory whose name is a prefix and a version.
@@ -192,13 +233,44 @@ mod tests {
     }
 
     #[test]
-    fn an_old_server_is_refused_in_one_line() {
-        let old = fake("9.6.24", &["postgres", "initdb"]);
-        let error = Installation::find(old.path().to_str()).expect_err("too old").to_string();
+    fn a_package_with_two_programs_tells_its_build_its_extensions_and_who_has_pgbench() {
+        let package = tempfile::tempdir().expect("a directory");
+        let bin = package.path().join("bin");
+        fs::create_dir(&bin).expect("a directory");
+        for program in ["postgres", "initdb"] {
+            let texts = "#!/bin/sh\necho 'postgres (PostgreSQL) 18.4'; exit\n\0-O0A\0 'CFLAGS=-Os' '--with-icu'\0\
+                         -Wall -fwrapv -Os -DMAP_HUGETLB=0x40000\0-O3 is a flag\0";
+            fs::write(bin.join(program), texts).expect("a program");
+            fs::set_permissions(bin.join(program), fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+        let extensions = package.path().join("share/postgresql/extension");
+        fs::create_dir_all(&extensions).expect("directories");
+        fs::write(extensions.join("amcheck.control"), "").expect("a file");
+        let installation = Installation::find(package.path().to_str()).expect("both programs");
+        assert_eq!(installation.optimisation().as_deref(), Some("-Os"));
+        assert!(installation.describe().contains(", built with -Os, "), "{}", installation.describe());
+        assert!(installation.has_extension("amcheck") && !installation.has_extension("pg_prewarm"));
+        let error = installation.client("pg_no_such").expect_err("none has it").to_string();
         assert!(
-            error.contains("is PostgreSQL postgres (PostgreSQL) 9.6.24, expected 14 or later"),
+            error.contains("pg_no_such is neither in ") && error.contains("apt-get install postgresql"),
             "{error}"
         );
-        assert!(!error.contains('\n'));
+        fs::copy(bin.join("postgres"), bin.join("pgbench")).expect("a program");
+        assert_eq!(installation.client("pgbench").ok(), Some(installation.program("pgbench")));
+    }
+
+    #[test]
+    fn an_old_server_is_refused_in_one_line() {
+        for version in ["9.6.24", "13.22 (Debian 13.22-1)"] {
+            let old = fake(version, &["postgres", "initdb"]);
+            let error = Installation::find(old.path().to_str()).expect_err("too old").to_string();
+            assert!(
+                error.ends_with(&format!(
+                    " is PostgreSQL {version}, expected 14 or later; name another server"
+                )),
+                "{error}"
+            );
+            assert!(!error.contains('\n'));
+        }
     }
 }

@@ -55,6 +55,9 @@ pub mod installation;
 
 mod error;
 
+#[cfg(test)]
+mod recorded;
+
 pub use error::PostgresError;
 pub use target::PostgresTarget;
 pub use vocabulary::Postgres;

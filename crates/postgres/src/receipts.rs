@@ -17,6 +17,7 @@
 use crate::evidence::{GivenSetting, InForce, ServerEvidence};
 use plumb_record::{Held, Receipt, ReceiptReading, Seen};
 use plumb_units::{Bytes, TakesEffect};
+use rustix::fs::{major, minor};
 use std::path::Path;
 
 /// Least share of its memory that a sort which wrote temporary files has used.
@@ -75,6 +76,7 @@ pub enum EvidenceSource {
     Device,
     Page,
     LogFiles,
+    DeviceNumbers,
     Samples,
 }
 
@@ -98,6 +100,7 @@ impl EvidenceSource {
             EvidenceSource::Device => "/sys/block/DEVICE/stat: requests in flight, flushes",
             EvidenceSource::Page => "a page of the table's file",
             EvidenceSource::LogFiles => "files in pg_wal",
+            EvidenceSource::DeviceNumbers => "the kernel's number of the data directory's device",
             EvidenceSource::Samples => "samples of wait events in the record",
         }
     }
@@ -198,9 +201,10 @@ pub const RULES: &[SettingRule] = &[
     inside("bgwriter_lru_maxpages", 14, Reload),
     // Hidden ones, which the server's own list leaves out.
     inside("trace_sort", 14, Session),
-    // A word of studies: whether wait events are sampled.
+    // Whether wait events are sampled.
     rule("sampler", 14, EvidenceSource::Samples, sampler).takes(Session),
-    // Fixed at creation: options of initdb.
+    // Fixed at creation: a place, and options of initdb.
+    rule("path", 14, EvidenceSource::DeviceNumbers, path).takes(Creation).of_io(),
     rule("data_checksums", 14, EvidenceSource::Page, data_checksums).takes(Creation),
     rule("wal_segment_size", 14, EvidenceSource::LogFiles, wal_segment_size).takes(Creation),
 ];
@@ -508,6 +512,15 @@ fn data_checksums(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let what = format!("the first page of the table's file has the checksum {found:#06x}");
     let wanted = is_on(&asked.value);
     outside(what, held((found != 0) == wanted), counted(u64::from(found != 0)))
+}
+
+/// Place of the data directory: below the path, on its device.
+fn path(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+    let Some(place) = &evidence.place else { return unknown("the data directory's place is not known") };
+    let Some(device) = place.device else { return unknown("the data directory's device is not known") };
+    let what = format!("{} is on device {}:{}", place.data.display(), major(device), minor(device));
+    let holds = place.data.starts_with(&place.path) && place.device == place.device_of_path;
+    Judged { reading: None, ..outside(what, held(holds), counted(0)) }
 }
 
 /// True for a truth value that is on, as PostgreSQL writes it.

@@ -10,7 +10,7 @@
 use crate::PostgresError;
 use crate::assemble::{self, MadeRun};
 use crate::cluster::{Borrowed, RunningServer};
-use crate::evidence::{GivenSetting, LogFacts, ServerEvidence};
+use crate::evidence::{GivenSetting, LogFacts, PlaceFacts, ServerEvidence};
 use crate::installation::{Installation, said};
 use crate::process;
 use crate::receipts::rule_of;
@@ -31,9 +31,6 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Extension whose counters see the temporary files of an index build.
-pub(crate) const STATEMENTS: &str = "pg_stat_statements";
 
 /// Request for a run of a server.
 #[derive(Debug, Serialize, Deserialize)]
@@ -103,6 +100,7 @@ impl PostgresRun {
         beside.run("a checkpoint is taken", "checkpoint")?;
         let devices = vec![device];
         let watched = disturbance::Watched::of(&devices);
+        beside.flush_statistics()?;
         let (position, syncs) = (log_position(&mut beside)?, syncs(&mut beside)?);
         let watch = ProcessWatch::start(server, &borrowed.data(), sampling(&self.settings))?;
         let (disk, cpu, earlier) = (disk(&devices), CpuTimes::read(), watched.read());
@@ -121,6 +119,7 @@ impl PostgresRun {
             elapsed,
             done: outcome.done,
             log,
+            place: Some(PlaceFacts::of(&borrowed.data(), &path_of_text(&self.path))),
             shared: process::shared_mapping(server.pid().as_raw_nonzero().get()),
             page_checksum: page_checksum(&borrowed.data(), &mut beside, execution.table())?,
             disk: disk_later.zip(disk).map(|(later, earlier)| later.since(&earlier)),
@@ -137,7 +136,7 @@ impl PostgresRun {
                 "PLUMB REPORT  Workload: {} on PostgreSQL {}",
                 self.workload, borrowed.installation.version
             ),
-            server: format!("PostgreSQL {}", borrowed.installation.version),
+            server: borrowed.installation.named(),
             evidence,
             outcome,
             checks: Vec::new(),
@@ -164,11 +163,12 @@ fn with_the_server(of_clients: Stretch, watched: &WatchedProcesses, client_cpu: 
     });
     let clients = of_clients.own_cpu.unwrap_or_default() + client_cpu;
     let own_cpu = Some(server + clients + watched.cost + watched.unseen_cpu);
-    Stretch { own_cpu, own_io: Some(io), ..of_clients }
+    Stretch { own_cpu, own_io: Some(io), clients: watched.other_clients(), ..of_clients }
 }
 
-/// Words of a study that are no settings of the server: which server, and whether it is sampled.
-pub(crate) const WORDS: [&str; 2] = ["server", "sampler"];
+/// Words of a study that are no settings of the server: which server, whether it is sampled, and
+/// the directory of its data.
+pub(crate) const WORDS: [&str; 3] = ["server", "sampler", "path"];
 
 fn sampling(settings: &[Assignment]) -> EventSampling {
     let off = settings.iter().any(|set| set.name == WORDS[1] && set.value == "off");
@@ -199,8 +199,8 @@ pub(crate) fn options(
     for (name, value) in PEACE.iter().chain(execution.settings()) {
         set(name, value, Way::Start);
     }
-    if installation.has_extension(STATEMENTS) {
-        set("shared_preload_libraries", STATEMENTS, Way::Start);
+    if let Some(library) = execution.preloads().filter(|name| installation.has_extension(name)) {
+        set("shared_preload_libraries", library, Way::Start);
     }
     for Assignment { name, value } in settings {
         let way = match rule_of(name).map(|rule| rule.takes_effect) {
@@ -250,14 +250,21 @@ fn log_position(session: &mut ServerSession<'_>) -> Result<u64, PostgresError> {
 /// Returns the syncs of the log that the server counts; `None` if its version counts none.
 fn syncs(session: &mut ServerSession<'_>) -> Result<Option<u64>, PostgresError> {
     const DURING: &str = "the syncs are read";
-    let views =
-        "select count(*) from pg_attribute where attrelid = 'pg_stat_wal'::regclass and attname = 'wal_sync'";
-    let statement = match session.value::<i64>(DURING, views)? {
-        0 => "select coalesce(sum(fsyncs), 0)::bigint from pg_stat_io where object = 'wal'",
-        _ => "select wal_sync from pg_stat_wal",
-    };
-    let count: i64 = session.value(DURING, statement)?;
+    let columns =
+        "select attname::text from pg_attribute where attrelid = 'pg_stat_wal'::regclass and attnum > 0";
+    let rows = session.rows(DURING, columns, &[])?;
+    let names: Vec<String> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
+    let count: i64 = session.value(DURING, statement_of_syncs(&names))?;
     Ok(u64::try_from(count).ok())
+}
+
+/// Returns the statement that counts syncs of the log, by the columns of `pg_stat_wal`: version 18
+/// counts them in another view.
+fn statement_of_syncs(columns: &[String]) -> &'static str {
+    match columns.iter().any(|name| name == "wal_sync") {
+        true => "select wal_sync from pg_stat_wal",
+        false => "select coalesce(sum(fsyncs), 0)::bigint from pg_stat_io where object = 'wal'",
+    }
 }
 
 /// State of the log before the measured time.
@@ -346,5 +353,20 @@ mod tests {
                       Total   4      4210 [12.34%]     29906 [87.66%]     34116 [100%]\n";
         assert_eq!(image_bytes(report), Some(Bytes(29906)));
         assert_eq!(image_bytes("nothing"), None);
+    }
+
+    #[test]
+    fn every_version_has_the_column_that_counts_its_syncs() {
+        for version in crate::recorded::VERSIONS {
+            let rows = crate::recorded::rows(version, "counters.tsv");
+            let of = |view: &str| -> Vec<String> {
+                rows.iter().filter(|row| row[0] == view).map(|row| row[1].clone()).collect()
+            };
+            let statement = statement_of_syncs(&of("pg_stat_wal"));
+            assert_eq!(statement.contains("pg_stat_io"), version >= 18, "{version}");
+            let needed = if version >= 18 { ["fsyncs", "object"] } else { ["wal_sync", "wal_bytes"] };
+            let columns = of(if version >= 18 { "pg_stat_io" } else { "pg_stat_wal" });
+            assert!(needed.iter().all(|name| columns.iter().any(|column| column == name)), "{columns:?}");
+        }
     }
 }

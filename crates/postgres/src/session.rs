@@ -8,6 +8,15 @@ use plumb_units::Nanos;
 use postgres::types::{FromSqlOwned, ToSql};
 use postgres::{Client, Row, Statement};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Name of a working session. The names of all sessions of this program begin with it.
+pub(crate) const SESSION: &str = "plumb";
+
+/// Longest time in which a session of version 14 keeps its statistics, and in which a reader gets
+/// older ones: half a second, with some more.
+const PUBLISHED: Duration = Duration::from_millis(600);
 
 /// Lines that the server wrote to a session, with the time of their arrival.
 type Lines = Arc<Mutex<Vec<(Nanos, String)>>>;
@@ -174,17 +183,31 @@ impl<'s> ServerSession<'s> {
         writer.finish().map_err(|error| server.failed(DURING, &error))
     }
 
-    /// Makes the server publish the session's statistics, which it does once a second otherwise.
-    /// Version 14 has no such request.
+    /// Makes the server publish the session's statistics.
     ///
     /// # Errors
     /// The server's.
     pub fn flush_statistics(&mut self) -> Result<(), PostgresError> {
+        ServerSession::flush_all(&mut [self])
+    }
+
+    /// Makes the server publish the statistics of these sessions, which it does once a second
+    /// otherwise. Version 14 has no such request, so that its statistics are waited for.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn flush_all(sessions: &mut [&mut ServerSession<'_>]) -> Result<(), PostgresError> {
+        const DURING: &str = "statistics are flushed";
+        let Some(first) = sessions.first_mut() else { return Ok(()) };
         let known = "select count(*) from pg_proc where proname = 'pg_stat_force_next_flush'";
-        match self.value::<i64>("statistics are flushed", known)? {
-            0 => Ok(()),
-            _ => self.run("statistics are flushed", "select pg_stat_force_next_flush()"),
-        }
+        let waits = first.value::<i64>(DURING, known)? == 0;
+        let statement = if waits { "select 1" } else { "select pg_stat_force_next_flush()" };
+        let wait = if waits { PUBLISHED } else { Duration::ZERO };
+        // A session sends what it has counted when it ends a statement after that time.
+        thread::sleep(wait);
+        sessions.iter_mut().try_for_each(|session| session.run(DURING, statement))?;
+        thread::sleep(wait);
+        Ok(())
     }
 
     /// Takes the lines that the server has written to the session.

@@ -33,7 +33,7 @@ use plumb_units::{Bytes, parse_size, path_of_text, path_text};
 use plumb_workload::Work;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Settings of a load: nothing needs to survive a crash of it.
 const LOADING: [(&str, &str); 5] = [
@@ -56,7 +56,8 @@ struct Loaded {
 
 pub struct PostgresTarget<'a> {
     opening: Opening<'a>,
-    device: DeviceDescription,
+    /// The directory of the opening, then those that arms name as `path`, each with its device.
+    places: Vec<(String, DeviceDescription)>,
     study: String,
     vocabulary: Vocabulary,
     work: Work,
@@ -78,8 +79,7 @@ impl<'a> PostgresTarget<'a> {
     /// # Errors
     /// If the path or a server is missing, or a server lacks a setting.
     pub fn open(study: &Study, opening: Opening<'a>) -> Result<PostgresTarget<'a>, PostgresError> {
-        let path = named_directory::require("--path", opening.path)?;
-        let device = plumb_io::describe_device(&path)?;
+        let places = places(study, opening.path)?;
         let mut named: Vec<&str> =
             study.all_settings().filter(|set| set.name == WORDS[0]).map(|set| set.value.as_str()).collect();
         named.sort_unstable();
@@ -97,9 +97,15 @@ impl<'a> PostgresTarget<'a> {
         let work =
             work.ok_or_else(|| PostgresError::Unfit(format!("study {}: it has no workload", study.name)))?;
         workload::require(&work)?;
+        let clients = workload::execution(work.workload.name)?.clients();
+        for (installation, client) in
+            installations.iter().flat_map(|server| clients.iter().map(move |client| (server, client)))
+        {
+            installation.client(client)?;
+        }
         Ok(PostgresTarget {
             opening,
-            device,
+            places,
             study: study.name.clone(),
             vocabulary: study.vocabulary.clone(),
             work,
@@ -123,13 +129,20 @@ impl<'a> PostgresTarget<'a> {
         }
     }
 
-    fn require_room(&self) -> Result<(), PostgresError> {
+    /// Returns the device of the data with these settings.
+    fn device_of(&self, settings: &[Assignment]) -> &DeviceDescription {
+        let path = settings.iter().find(|set| set.name == WORDS[2]);
+        let named = path.and_then(|path| self.places.iter().find(|(place, _)| *place == path.value));
+        &named.unwrap_or(&self.places[0]).1
+    }
+
+    fn require_room(&self, device: &DeviceDescription) -> Result<(), PostgresError> {
         let copies = if self.own_data { 2 } else { 1 };
         let needed = Bytes(self.execution()?.room(&self.work).0.saturating_mul(copies));
-        let free = self.device.space.free;
+        let free = device.space.free;
         match free >= needed {
             true => Ok(()),
-            false => Err(PostgresError::NoRoom { path: self.device.path.clone(), needed, free }),
+            false => Err(PostgresError::NoRoom { path: device.path.clone(), needed, free }),
         }
     }
 
@@ -142,13 +155,14 @@ impl<'a> PostgresTarget<'a> {
     }
 
     fn make(&mut self, fixed: Vec<Assignment>) -> Result<(), PostgresError> {
-        self.require_room()?;
+        let device = self.device_of(&fixed);
+        self.require_room(device)?;
         let installation = self.installation_of(&fixed)?;
         let id = match self.loaded.len() {
             0 => self.id.clone(),
             number => format!("{}-{number}", self.id),
         };
-        let cluster = Cluster::create(&self.device.path, &id, &installation, &creation(&fixed)?)?;
+        let cluster = Cluster::create(&device.path, &id, &installation, &creation(&fixed)?)?;
         self.opening.observer.made(cluster.home());
         let given = LOADING.map(|(name, value)| (name.to_string(), value.to_string()));
         let server = cluster.borrowed().start(&given, &self.opening.cancel)?;
@@ -231,7 +245,7 @@ impl<'a> PostgresTarget<'a> {
             .map_err(PostgresError::Unfit)?;
         Ok(PostgresRun {
             home: path_text(loaded.cluster.home()),
-            path: path_text(&self.device.path),
+            path: path_text(&self.device_of(settings).path),
             server: path_text(&loaded.cluster.installation.directory),
             settings: of_server(settings),
             workload: work.workload.name.to_string(),
@@ -239,6 +253,19 @@ impl<'a> PostgresTarget<'a> {
             command_line: self.opening.command_line.clone(),
         })
     }
+}
+
+/// Returns the directory of a study with those that its arms name, each with its device.
+fn places(study: &Study, path: &Path) -> Result<Vec<(String, DeviceDescription)>, PostgresError> {
+    let mut places: Vec<(String, DeviceDescription)> = Vec::new();
+    let named = study.all_settings().filter(|set| set.name == WORDS[2]).map(|set| set.value.clone());
+    for place in std::iter::once(path_text(path)).chain(named) {
+        if places.iter().all(|(known, _)| *known != place) {
+            let directory = named_directory::require("--path", &path_of_text(&place))?;
+            places.push((place, plumb_io::describe_device(&directory)?));
+        }
+    }
+    Ok(places)
 }
 
 /// Returns the settings without parameters of the workload.
@@ -283,10 +310,14 @@ fn creation(fixed: &[Assignment]) -> Result<Creation, PostgresError> {
 
 impl Target for PostgresTarget<'_> {
     fn environment(&mut self) -> Result<Environment, StudyError> {
-        let device = Device::of(&self.device, "by the server", "it opens its files itself");
+        let device = |(_, device): &(_, _)| Device::of(device, "by the server", "it opens its files itself");
+        let devices = self.places.iter().map(device).collect();
         let servers: Vec<String> = self.installations.iter().map(Installation::describe).collect();
-        let calibration = self.opening.calibration.as_ref().filter(|found| found.matches(&self.device));
-        Ok(Environment::now(servers.join("; "), vec![device], calibration, &self.opening.command_line))
+        // One of another device, or of one among several, is no limit here.
+        let calibration = self.opening.calibration.as_ref();
+        let calibration =
+            calibration.filter(|found| self.places.iter().all(|(_, device)| found.matches(device)));
+        Ok(Environment::now(servers.join("; "), devices, calibration, &self.opening.command_line))
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError> {
@@ -311,7 +342,7 @@ impl Target for PostgresTarget<'_> {
         self.renew(settings)?;
         let files = self.loaded_for(settings).map(|loaded| loaded.cluster.borrowed().files());
         let files = files.unwrap_or_default();
-        let block = self.device.block.as_ref();
+        let block = self.device_of(settings).block.as_ref();
         let devices: Vec<String> = block.map(|block| block.name.clone()).into_iter().collect();
         Ok(Settled { own_data: self.own_data, ..settle::settle(&files, &devices) })
     }

@@ -56,7 +56,7 @@ const BYTES: [&str; 6] = [
     "redo size",
     "temporary file bytes",
 ];
-const COUNTS: [&str; 9] = [
+const COUNTS: [&str; 11] = [
     "user commits",
     "parallel workers",
     "control file changes",
@@ -66,6 +66,8 @@ const COUNTS: [&str; 9] = [
     "buffer cache hits",
     "physical reads",
     "table scan rows gotten",
+    "physical reads direct temporary tablespace",
+    "physical writes direct temporary tablespace",
 ];
 
 impl Words for Postgres {
@@ -82,6 +84,15 @@ impl Words for Postgres {
         }
         if name == WORDS[0] {
             return Ok((facts(name, TakesEffect::Build, Seen::Outside), value.to_string()));
+        }
+        if name == WORDS[2] {
+            return match value.is_empty() {
+                true => Err(format!("{origin}: {name}: expected a directory")),
+                false => Ok((
+                    SettingFacts { about_io: true, ..facts(name, TakesEffect::Creation, Seen::Outside) },
+                    value.to_string(),
+                )),
+            };
         }
         let plain =
             |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_.".contains(letter);

@@ -13,6 +13,9 @@
 //! server's own timers. Late samples are counted. What the sampler costs is measured: the time of
 //! its thread and of its session.
 //!
+//! Sessions of other clients are kept apart: their work is none of the run's, and disturbs it. Each
+//! session of plumb's has its name.
+//!
 //! Counters of a process vanish with it. The last reading may be one interval old. The rest is what
 //! the first process has waited for, in ticks of 10 ms, and is kept apart.
 //!
@@ -39,12 +42,12 @@ use std::time::Duration;
 /// Mean time between two samples; each is drawn from half of it to one and a half.
 pub const INTERVAL: Nanos = Nanos(10_000_000);
 /// Name of the sampler's session.
-const SESSION: &str = "plumb sampler";
+const SAMPLER: &str = "plumb sampler";
 /// Samples between two readings of open files, which cost more than the rest.
 const FILES_EVERY: u64 = 10;
 /// Statement that lists processes with their events.
-const EVENTS: &str = "select pid, coalesce(wait_event_type, ''), coalesce(wait_event, ''), coalesce(backend_type, ''), \
-                      leader_pid from pg_stat_activity";
+pub const EVENTS: &str = "select pid, coalesce(wait_event_type, ''), coalesce(wait_event, ''), coalesce(backend_type, ''), \
+                          leader_pid, starts_with(coalesce(application_name, ''), 'plumb') from pg_stat_activity";
 
 /// A wait event with its class, as the server spells them; empty for none.
 pub type EventName = (String, String);
@@ -80,11 +83,24 @@ impl Process {
     pub fn off(&self) -> Nanos {
         self.elapsed.saturating_sub(self.counters.cpu).saturating_sub(self.counters.queue)
     }
+
+    /// Returns the number of samples in which it did not wait for something to do.
+    fn busy(&self) -> u64 {
+        let busy = self.samples.iter().filter(|(sample, _)| !is_at_rest(sample));
+        busy.map(|(_, count)| *count).sum()
+    }
+}
+
+/// True for a sample of a session without work.
+pub(crate) fn is_at_rest(((class, _), on): &(EventName, On)) -> bool {
+    *on == On::Off && ["Client", "Activity"].contains(&class.as_str())
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WatchedProcesses {
     pub processes: Vec<Process>,
+    /// Sessions of other clients, with their parallel workers.
+    pub others: Vec<Process>,
     pub samples: u64,
     /// Samples that came later than one and a half intervals after their time.
     pub late: u64,
@@ -107,6 +123,26 @@ impl WatchedProcesses {
     /// Returns the processes of a kind.
     pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Process> + Clone {
         self.processes.iter().filter(move |process| process.kind == kind)
+    }
+
+    /// Returns the share of the time in which sessions of other clients worked, with the counts.
+    /// `None` if there were no such sessions.
+    #[must_use]
+    pub fn other_clients(&self) -> Option<(f64, String)> {
+        let elapsed = self.others.iter().map(|process| process.elapsed.0).max()?;
+        let cpu = Nanos(self.others.iter().map(|process| process.counters.cpu.0).sum());
+        let busy: u64 = self.others.iter().map(Process::busy).sum();
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        let evidence = format!(
+            "{} of other clients worked in {busy} of {} samples, and used {cpu} of CPU time",
+            match self.others.len() {
+                1 => "1 session".to_string(),
+                several => format!("{several} sessions"),
+            },
+            self.samples
+        );
+        // Without samples during the work, CPU time alone tells.
+        Some((share(busy, self.samples).max(share(cpu.0, elapsed)), evidence))
     }
 }
 
@@ -134,7 +170,7 @@ impl ProcessWatch {
         data: &Path,
         sampling: EventSampling,
     ) -> Result<ProcessWatch, PostgresError> {
-        let mut client = server.connect(SESSION, |_| {})?;
+        let mut client = server.connect(SAMPLER, |_| {})?;
         let own = client
             .query_one("select pg_backend_pid()", &[])
             .and_then(|row| row.try_get(0))
@@ -190,6 +226,15 @@ struct Known {
     last: Counters,
     /// `None` for a process that began within the watch.
     memory_first: Option<Bytes>,
+    /// True if a sample had plumb's name for it, which a new session does not have at once.
+    named: bool,
+}
+
+impl Known {
+    /// True for a session of another client.
+    fn is_others(&self) -> bool {
+        self.process.kind == "client backend" && !self.named
+    }
 }
 
 /// A process in the server's list.
@@ -198,6 +243,7 @@ struct Found {
     leader: Option<i32>,
     kind: String,
     event: EventName,
+    named: bool,
 }
 
 /// State of the sampler's thread.
@@ -247,7 +293,8 @@ impl Watching {
                 continue;
             };
             let (event, kind) = ((text(1), text(2)), text(3));
-            let found = Found { pid, leader: leader.unwrap_or(None), kind, event };
+            let named = row.try_get(5).unwrap_or_default();
+            let found = Found { pid, leader: leader.unwrap_or(None), kind, event, named };
             if self.read(found, now).is_some() {
                 alive.insert(pid);
             }
@@ -256,7 +303,7 @@ impl Watching {
             known.process.ended |= !alive.contains(pid);
         }
         let workers = self.known.values().filter(|known| known.process.kind == "parallel worker");
-        let workers = workers.filter(|known| !known.process.ended).count() as u64;
+        let workers = workers.filter(|known| !known.process.ended && !self.is_others(known)).count() as u64;
         self.seen.workers = self.seen.workers.max(workers);
         self.seen.temporary_bytes = self.seen.temporary_bytes.max(temporary(&self.data));
         self.checkpoints();
@@ -266,9 +313,15 @@ impl Watching {
         self.seen.samples += 1;
     }
 
+    /// True for a session of another client, and for a parallel worker of one.
+    fn is_others(&self, known: &Known) -> bool {
+        let leader = known.process.leader.and_then(|leader| self.known.get(&leader));
+        known.is_others() || leader.is_some_and(Known::is_others)
+    }
+
     /// Reads a process; `None` if it has ended.
     fn read(&mut self, found: Found, now: Nanos) -> Option<()> {
-        let Found { pid, leader, kind, event } = found;
+        let Found { pid, leader, kind, event, named } = found;
         let (on, counters) = (process::on(pid)?, Counters::of(pid)?);
         let is_first_sample = self.seen.samples == 0;
         let is_new = !self.known.contains_key(&pid);
@@ -288,9 +341,10 @@ impl Watching {
                 ended: false,
             };
             let memory_first = if is_first_sample { process::anonymous(pid) } else { None };
-            Known { process, begin: now.saturating_sub(lived), first, last: counters, memory_first }
+            Known { process, begin: now.saturating_sub(lived), first, last: counters, memory_first, named }
         });
         known.last = counters;
+        known.named |= named;
         known.process.elapsed = now.saturating_sub(known.begin);
         if !is_first_sample {
             *known.process.samples.entry((event, on)).or_default() += 1;
@@ -327,12 +381,18 @@ impl Watching {
     fn finished(mut self, thread: Nanos) -> WatchedProcesses {
         self.files();
         let mut ended = Nanos(0);
+        let of_others: BTreeSet<i32> =
+            self.known.iter().filter(|(_, known)| self.is_others(known)).map(|(pid, _)| *pid).collect();
         for (pid, known) in self.known {
             let counters = known.last.since(&known.first);
             ended += if known.process.ended { counters.cpu } else { Nanos(0) };
-            match pid == self.own {
-                true => self.seen.cost += counters.cpu,
-                false => self.seen.processes.push(Process { counters, ..known.process }),
+            let process = Process { counters, ..known.process };
+            if pid == self.own {
+                self.seen.cost += counters.cpu;
+            } else if of_others.contains(&pid) {
+                self.seen.others.push(process);
+            } else {
+                self.seen.processes.push(process);
             }
         }
         self.seen.cost += thread;
@@ -357,4 +417,43 @@ fn temporary(data: &Path) -> Bytes {
         }
     }
     Bytes(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(busy: u64, at_rest: u64, cpu: Nanos) -> Process {
+        let sample = |class: &str, on, count| (((class.to_string(), String::new()), on), count);
+        Process {
+            pid: 1,
+            kind: "client backend".to_string(),
+            leader: None,
+            elapsed: Nanos(1_000_000_000),
+            counters: Counters { cpu, ..Counters::default() },
+            memory_grown: Bytes(0),
+            samples: [sample("", On::Cpu, busy), sample("Client", On::Off, at_rest)].into(),
+            ended: false,
+        }
+    }
+
+    #[test]
+    fn other_clients_count_by_their_samples_at_work_or_by_their_cpu_time() {
+        let of = |others: Vec<Process>, samples| {
+            WatchedProcesses { others, samples, ..WatchedProcesses::default() }.other_clients()
+        };
+        assert_eq!(of(Vec::new(), 100), None);
+        let (share, evidence) = of(vec![session(30, 70, Nanos(1_000_000))], 100).expect("a session");
+        assert_eq!(share, 0.3);
+        assert_eq!(
+            evidence,
+            "1 session of other clients worked in 30 of 100 samples, and used 1.00 ms of CPU time"
+        );
+        let idle = of(vec![session(0, 100, Nanos(0))], 100).expect("a session");
+        assert_eq!(idle.0, 0.0, "a session without work disturbs nothing");
+        let several = vec![session(0, 0, Nanos(200_000_000)), session(0, 0, Nanos(300_000_000))];
+        let (share, evidence) = of(several, 2).expect("sessions");
+        assert_eq!(share, 0.5, "without samples: {evidence}");
+        assert!(evidence.starts_with("2 sessions of other clients worked in 0 of 2 samples"), "{evidence}");
+    }
 }

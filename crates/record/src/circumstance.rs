@@ -36,6 +36,8 @@ pub enum Fact {
     Quota,
     /// Time in which tasks waited for memory.
     Memory,
+    /// Work of other clients of the server.
+    Clients,
     /// Bytes of reads answered by the page cache.
     PageCache,
     /// Bytes that a layer below the file system answered without the disk.
@@ -56,6 +58,7 @@ impl Fact {
             Fact::Steal => (DISTURBED, "the hypervisor gave CPU time to others"),
             Fact::Quota => (DISTURBED, "a CPU quota stopped it"),
             Fact::Memory => (DISTURBED, "memory was short"),
+            Fact::Clients => (DISTURBED, "other clients used the server"),
             Fact::PageCache => (NOT_THE_DEVICE, "the page cache answered reads"),
             Fact::CacheBelow => (NOT_THE_DEVICE, "a layer below the file system answers"),
             Fact::AboveDevice => (NOT_THE_DEVICE, "it was faster than the device"),
@@ -80,6 +83,7 @@ impl Fact {
                  use it up sooner"
             }
             Fact::Memory => "lower sort_area_size or db_cache_size, or end what else needs memory",
+            Fact::Clients => "keep other clients off the server while it runs",
             Fact::PageCache => {
                 "this measures memory: make the data larger than memory, or use filesystemio_options=setall"
             }

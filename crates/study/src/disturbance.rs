@@ -51,6 +51,8 @@ const SWAPPED: u64 = 4 << 20;
 const CACHED_SHARE: f64 = 0.5;
 /// Below this amount, reads of the program's own files distort the count.
 const READ_BYTES: u64 = 16 << 20;
+/// Share of the time in which other clients of a server may work.
+const CLIENTS_SHARE: f64 = 0.05;
 /// Factor by which a device may exceed its measured rate.
 const ABOVE: f64 = 1.1;
 /// The same factor if the bytes came from the device: more requests may be in
@@ -189,6 +191,8 @@ pub struct Stretch {
     pub counts_reads: bool,
     /// Bytes requested by its reads.
     pub asked_read: Option<u64>,
+    /// Share of the time in which other clients of the run's server worked, with the counts.
+    pub clients: Option<(f64, String)>,
     /// Highest measured rate as a share of the device's, with its name.
     pub above: Option<(f64, String)>,
 }
@@ -234,7 +238,7 @@ impl Stretch {
 type Rule = fn(&Stretch) -> Option<Circumstance>;
 
 /// Rules in the order of their findings; the last one, [`above_device`], needs their results.
-const RULES: &[Rule] = &[device, processors, steal, quota, memory, page_cache, cache_below];
+const RULES: &[Rule] = &[device, processors, steal, quota, memory, clients, page_cache, cache_below];
 
 /// Judges a stretch of time.
 pub fn judge(stretch: &Stretch) -> Vec<Circumstance> {
@@ -347,6 +351,12 @@ fn memory(stretch: &Stretch) -> Option<Circumstance> {
             if swapped.0 > 0 { format!("; {swapped} were swapped") } else { String::new() }
         ),
     })
+}
+
+fn clients(stretch: &Stretch) -> Option<Circumstance> {
+    let (share, evidence) = stretch.clients.clone()?;
+    let (fact, threshold) = (Fact::Clients, CLIENTS_SHARE);
+    Some(Circumstance { fact, share, threshold, doubtful: share >= threshold, evidence })
 }
 
 fn page_cache(stretch: &Stretch) -> Option<Circumstance> {

@@ -10,10 +10,12 @@ mod figure;
 mod fio;
 mod fuzz;
 mod machine;
+mod postgres;
 mod power;
 mod proof;
 mod redo;
 mod slob;
+mod slow_disk;
 mod snoop;
 mod sort_kernels;
 mod stages;
@@ -38,6 +40,9 @@ pub enum Bench {
     /// Files with valid checksums and invalid content: none may cause a panic,
     /// a hang or unbounded memory.
     Fuzz(fuzz::Options),
+    /// Verdicts on studies of a PostgreSQL server whose truth is known: A/A, and a delay in the
+    /// storage, which needs root and /dev/fuse.
+    Postgres(postgres::PostgresBench),
     /// Losses of power on FUSE, ext4, xfs and btrfs; needs root and /dev/fuse.
     Power(power::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
@@ -69,6 +74,7 @@ impl Bench {
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::Fuzz(options) => fuzz::run(&options),
+            Bench::Postgres(options) => postgres::run(&options),
             Bench::Power(options) => power::run(&options),
             Bench::Proof(options) => proof::run(&options),
             Bench::Redo(options) => redo::run(&options),

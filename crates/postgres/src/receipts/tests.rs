@@ -3,6 +3,7 @@
 use super::*;
 use crate::evidence::{LogFacts, WorkDone};
 use crate::process::{Counters, SharedMapping};
+use crate::recorded;
 use crate::watch::{Process, WatchedProcesses};
 use plumb_host::readings::{DiskStats, OpenFlags, ProcessIo};
 use plumb_units::Nanos;
@@ -242,4 +243,57 @@ fn a_setting_of_a_newer_version_and_every_rule_has_a_name_of_its_own() {
     names.dedup();
     assert_eq!(names.len(), all);
     assert_eq!(rule_of("io_method").map(|rule| rule.since), Some(18));
+}
+
+#[test]
+fn each_rule_names_the_first_version_whose_server_lists_the_setting() {
+    // Words of studies are no settings of a server.
+    let words = crate::run::WORDS;
+    for version in recorded::VERSIONS {
+        let rows = recorded::rows(version, "settings.tsv");
+        for rule in RULES.iter().filter(|rule| !words.contains(&rule.name)) {
+            let listed = rows.iter().any(|row| row[0] == rule.name);
+            assert_eq!(listed, version >= rule.since, "{} in version {version}", rule.name);
+        }
+    }
+}
+
+/// Evidence that a server of this version left.
+fn recorded_of(version: u32) -> ServerEvidence {
+    let setting = |row: Vec<String>| InForce {
+        name: row[0].clone(),
+        value: row[1].clone(),
+        unit: row[2].clone(),
+        default: row[3].clone(),
+        source: row[4].clone(),
+        pending: row[5] == "true",
+    };
+    let mut evidence = build();
+    evidence.major = version;
+    evidence.in_force = recorded::rows(version, "settings.tsv").into_iter().map(setting).collect();
+    evidence.watched.open = recorded::open_files(version);
+    evidence.shared = crate::process::mapping(&recorded::text(version, "smaps"));
+    evidence
+}
+
+#[test]
+fn evidence_that_each_version_left_holds_and_contradicts_another_value() {
+    for version in recorded::VERSIONS {
+        let mut evidence = recorded_of(version);
+        let mut judged = |name: &str, value: &str| {
+            evidence.asked = vec![asked(name, value)];
+            let (receipts, _) = receipts(&evidence);
+            (receipts[0].held, receipts[0].seen)
+        };
+        let (held, not) = ((Held::Held, Seen::Outside), (Held::Contradicted, Seen::Inside));
+        assert_eq!(judged("wal_sync_method", "open_datasync"), held, "{version}");
+        assert_eq!(judged("wal_sync_method", "fdatasync"), not, "{version}");
+        // 16 MB in blocks of 8 kB.
+        assert_eq!(judged("shared_buffers", "2048"), held, "{version}");
+        assert_eq!(judged("shared_buffers", "4096"), not, "{version}");
+        if version >= 16 {
+            assert_eq!(judged("debug_io_direct", "data"), held, "{version}");
+            assert_eq!(judged("debug_io_direct", "wal"), not, "{version}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ mod slob;
 
 use crate::PostgresError;
 use crate::evidence::{InForce, WorkDone};
-use crate::session::{Served, ServerSession};
+use crate::session::{SESSION, Served, ServerSession};
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::{Check, Response};
 use plumb_units::{Bytes, Nanos};
@@ -45,7 +45,7 @@ impl<'a> WorkPlace<'a> {
     /// # Errors
     /// If the server refuses one.
     pub fn session(&self) -> Result<ServerSession<'a>, PostgresError> {
-        let mut session = ServerSession::connect(self.server, "plumb")?;
+        let mut session = ServerSession::connect(self.server, SESSION)?;
         self.session.iter().try_for_each(|(name, value)| session.set(name, value))?;
         Ok(session)
     }
@@ -113,6 +113,16 @@ pub trait ServerWork: Sync {
 
     /// True if its work changes the data, so that each run needs a copy.
     fn writes(&self) -> bool;
+
+    /// Library of an extension that counts what it does, taken if the server has it.
+    fn preloads(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Programs that work as clients of the server.
+    fn clients(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Loads the data.
     ///

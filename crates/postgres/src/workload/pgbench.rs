@@ -1,9 +1,10 @@
 //! pgbench: its built-in scripts, by its own program.
 //!
-//! The program of the server's installation makes the tables and runs the script, so figures are
-//! those that its users know: prepared statements (`-M prepared`), no vacuum (`-n`), a fixed number
-//! of transactions (`-t`), so that elapsed is the measure, and a fixed seed. It has a thread for
-//! each session, but no more threads than processors.
+//! The program of the server's installation makes the tables and runs the script, or that of the
+//! highest version if the server came without one. So figures are those that its users know:
+//! prepared statements (`-M prepared`), no vacuum (`-n`), a fixed number of transactions (`-t`), so
+//! that elapsed is the measure, and a fixed seed. It has a thread for each session, but no more
+//! threads than processors.
 //!
 //! Rejected: the same statements by sessions of this program, whose figures no other page has.
 //!
@@ -15,15 +16,17 @@ use crate::PostgresError;
 use crate::cluster::RunningServer;
 use crate::evidence::{InForce, WorkDone};
 use crate::process::children_cpu;
-use crate::session::ServerSession;
+use crate::session::{SESSION, ServerSession};
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::Check;
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::specification::PGBENCH;
 use plumb_workload::{Work, Workload};
+use std::path::Path;
 use std::process::{self, Command, Stdio};
 use std::thread;
 
+const PROGRAM: &str = "pgbench";
 /// Accounts of a scale of 1.
 const SCALE_ROWS: u64 = 100_000;
 /// Bytes on disk of an account with its index entry and its part of the log.
@@ -52,12 +55,16 @@ impl ServerWork for Pgbench {
         true
     }
 
+    fn clients(&self) -> &'static [&'static str] {
+        &[PROGRAM]
+    }
+
     fn load(&self, session: &mut ServerSession<'_>, work: &Work, _: &Cancel) -> Result<(), PostgresError> {
         let scale = scale(work)?;
         let server = session.own_server()?;
-        let mut command = client(server);
+        let mut command = client(server)?;
         command.args(["-i", "-q", "-s", &scale.to_string()]);
-        run(server, &mut command).map(|_| ())
+        run(&mut command).map(|_| ())
     }
 
     fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
@@ -91,25 +98,24 @@ fn session_options(settings: &[(String, String)]) -> String {
 }
 
 /// Returns the program with the place of the server, and nothing of the user's environment.
-fn client(server: &RunningServer) -> Command {
-    let mut command = Command::new(server.program("pgbench"));
+fn client(server: &RunningServer) -> Result<Command, PostgresError> {
+    let mut command = Command::new(server.installation.client(PROGRAM)?);
     let (socket, user) = server.address();
     command
         .env_clear()
         .env("LC_ALL", "C")
         .env("PGHOST", socket)
         .env("PGUSER", user)
+        .env("PGAPPNAME", SESSION)
         .env("PGDATABASE", "postgres");
     command.stdin(Stdio::null()).current_dir("/");
-    command
+    Ok(command)
 }
 
 /// Runs pgbench to its end; returns its output.
-fn run(server: &RunningServer, command: &mut Command) -> Result<String, PostgresError> {
-    let failed = |said: String| PostgresError::Program {
-        program: server.program("pgbench").display().to_string(),
-        said,
-    };
+fn run(command: &mut Command) -> Result<String, PostgresError> {
+    let program = Path::new(command.get_program()).display().to_string();
+    let failed = |said: String| PostgresError::Program { program: program.clone(), said };
     let output = command.output().map_err(|error| failed(error.to_string()))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {
@@ -159,14 +165,14 @@ impl Begun for Benching<'_> {
     fn work(&mut self) -> Result<(), PostgresError> {
         let sessions = self.value("sessions");
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        let mut command = client(self.server);
+        let mut command = client(self.server)?;
         command.args(["-n", "-M", "prepared", "-b", &self.script()]);
         command.args(["-c", &sessions.to_string(), "-j", &sessions.min(processors).to_string()]);
         command.args(["-t", &self.value("transactions").to_string()]);
         command.arg(format!("--random-seed={}", self.work.seed())).env("PGOPTIONS", &self.options);
         let before = waited_for();
         self.span.0 = clock::now();
-        let report = run(self.server, &mut command)?;
+        let report = run(&mut command)?;
         self.span.1 = clock::now();
         self.client_cpu = waited_for().saturating_sub(before);
         self.done = transactions(&report).unwrap_or(0);

@@ -182,9 +182,8 @@ impl Begun for Importing<'_> {
     }
 
     fn outcome(&mut self) -> Result<WorkOutcome, PostgresError> {
-        for (session, _) in &mut self.sessions {
-            session.flush_statistics()?;
-        }
+        let mut sessions: Vec<_> = self.sessions.iter_mut().map(|(session, _)| session).collect();
+        ServerSession::flush_all(&mut sessions)?;
         Ok(WorkOutcome {
             done: WorkDone {
                 commits: self.commits.load(Relaxed),

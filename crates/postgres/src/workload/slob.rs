@@ -110,6 +110,7 @@ impl ServerWork for Slob {
         warm(&mut beside, &spec)?;
         let client = |number| SlobClient::connect(place, &spec, number);
         let clients = (0..spec.sessions).map(client).collect::<Result<_, _>>()?;
+        beside.flush_statistics()?;
         Ok(Box::new(Running {
             gets: buffer_gets(&mut beside)?,
             beside,
@@ -349,8 +350,9 @@ impl Begun for Running<'_> {
 
     fn outcome(&mut self) -> Result<WorkOutcome, PostgresError> {
         let mut all = SlobCounts::default();
-        for client in &mut self.clients {
-            client.session.flush_statistics()?;
+        let mut sessions: Vec<_> = self.clients.iter_mut().map(|client| &mut client.session).collect();
+        ServerSession::flush_all(&mut sessions)?;
+        for client in &self.clients {
             all.operations += client.done.operations;
             all.updates += client.done.updates;
             for (kind, latency) in &client.done.responses {

@@ -1,17 +1,27 @@
 //! Runs of workloads on a real server: the work, its verification, its receipts and its record.
 
-use crate::server::{PLAIN, installed, place};
+use crate::server::{PLAIN, has_segment, installed, place, processes_in};
 use plumb_events::Cancel;
+use plumb_postgres::PostgresError;
+use plumb_postgres::account;
 use plumb_postgres::cluster::Cluster;
 use plumb_postgres::installation::Installation;
 use plumb_postgres::run::PostgresRun;
 use plumb_postgres::session::ServerSession;
 use plumb_postgres::workload;
-use plumb_record::{Held, Record, Seen};
+use plumb_record::{Fact, Held, Record, Seen};
 use plumb_study::vocabulary::Assignment;
 use plumb_units::path_text;
 use plumb_workload::Work;
+use postgres::{Config, NoTls};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
 
 /// A loaded data directory, as a study makes it.
 struct Loaded {
@@ -33,6 +43,10 @@ impl Loaded {
     }
 
     fn run(&self, settings: &[(&str, &str)]) -> Record {
+        self.try_run(settings).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn try_run(&self, settings: &[(&str, &str)]) -> Result<Record, PostgresError> {
         let settings = settings
             .iter()
             .map(|(name, value)| Assignment { name: name.to_string(), value: value.to_string() });
@@ -49,7 +63,16 @@ impl Loaded {
                 .collect(),
             command_line: "plumb study".to_string(),
         };
-        run.execute().unwrap_or_else(|error| panic!("{error}"))
+        run.execute()
+    }
+
+    /// Waits until a run has started the server.
+    fn wait_until_ready(&self) {
+        let file = self.cluster.data().join("postmaster.pid");
+        let is_ready = || fs::read_to_string(&file).is_ok_and(|text| text.contains("ready"));
+        while !is_ready() {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -92,6 +115,12 @@ fn an_index_build_leaves_receipts_from_outside_and_its_time_adds_up() {
     assert_eq!(receipt(&record, "max_parallel_maintenance_workers"), (Held::Held, Seen::Outside));
     let temporary = record.statistics.iter().find(|row| row.name == "temporary file bytes").expect("a row");
     assert!(temporary.total > 1 << 20, "{temporary:?}");
+    let blocks = |record: &Record| {
+        ["writes", "reads"].map(|what| total(record, &format!("physical {what} direct temporary tablespace")))
+    };
+    let [written, read] = blocks(&record);
+    // Files are removed as they are merged, so that fewer bytes lie there at once.
+    assert!(written * 8192 >= temporary.total && read > 100, "{written} {read} {temporary:?}");
     let backend = record.sessions.iter().find(|session| session.role == "client backend").expect("a session");
     assert!(
         backend.cpu_ns > 0 && backend.unaccounted_ns().abs() < backend.elapsed_ns as i64 / 20,
@@ -104,6 +133,7 @@ fn an_index_build_leaves_receipts_from_outside_and_its_time_adds_up() {
 
     let large = loaded.run(&[("maintenance_work_mem", "64MB"), ("max_parallel_maintenance_workers", "0")]);
     assert_eq!(receipt(&large, "maintenance_work_mem").0, Held::Held);
+    assert_eq!(blocks(&large), [0, 0], "it fits into memory");
     let step = large.readings.iter().map(|reading| reading.step).fold(0.0, f64::max);
     let grown = reading(&large, "maintenance_work_mem") - reading(&record, "maintenance_work_mem");
     assert!(grown > step, "{grown} {step}");
@@ -215,5 +245,126 @@ fn pgbench_makes_its_transactions_and_the_balances_agree_with_the_history() {
         is_right(&record);
         assert_eq!(record.checks.len(), checks, "{:?}", record.checks);
         assert_eq!(total(&record, "user commits"), 60);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_during_a_run_is_one_line_and_leaves_nothing() {
+    let Some(installation) = installed() else { return };
+    let place = place();
+    let parameters = [("rows", "2M"), ("buffer", "1K"), ("sessions", "2")];
+    let loaded = Loaded::make(place.path(), &installation, work("redo", &parameters));
+    let data = loaded.cluster.data();
+    let (error, maker) = thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            loaded.wait_until_ready();
+            thread::sleep(Duration::from_millis(700));
+            let text = fs::read_to_string(data.join("postmaster.pid")).expect("it runs");
+            let number = text.lines().next().and_then(|line| line.parse().ok()).expect("a number");
+            kill_process(Pid::from_raw(number).expect("a process"), Signal::KILL).expect("killed");
+            number
+        });
+        (loaded.try_run(&[]).expect_err("it is gone").to_string(), killer.join().expect("killed"))
+    });
+    // The step depends on the time that the start and the first readings took.
+    assert!(error.starts_with("the server ended while ") && !error.contains('\n'), "{error}");
+    assert!(error.ends_with(": signal 9 killed its first process"), "{error}");
+    assert!(processes_in(&data) == 0 && !has_segment(maker), "no process and no memory is left");
+    drop(loaded);
+    assert!(fs::read_dir(place.path()).expect("a directory").next().is_none());
+}
+
+#[test]
+fn another_client_at_work_is_a_disturbance_and_no_part_of_the_run() {
+    let Some(installation) = installed() else { return };
+    let place = place();
+    let loaded = Loaded::make(place.path(), &installation, work("large-sort", &[("rows", "400K")]));
+    let serial = [("max_parallel_maintenance_workers", "0")];
+    let of_clients = |record: &Record| {
+        record.circumstances.iter().flatten().find(|found| found.fact == Fact::Clients).cloned()
+    };
+    assert_eq!(of_clients(&loaded.run(&serial)), None, "no other client");
+    let mut config = Config::new();
+    config.host_path(loaded.cluster.data()).port(5432).dbname("postgres").application_name("psql");
+    config.user(&account::own_name().expect("a name"));
+    let record = thread::scope(|scope| {
+        scope.spawn(|| {
+            loaded.wait_until_ready();
+            let mut client = config.connect(NoTls).expect("a session");
+            while client.batch_execute("select count(*) from generate_series(1, 100000)").is_ok() {}
+        });
+        loaded.run(&serial)
+    });
+    let found = of_clients(&record).expect("another client worked");
+    assert!(found.doubtful && found.share > 0.3, "{found:?}");
+    assert!(found.evidence.starts_with("1 session of other clients worked in "), "{found:?}");
+    let backends = record.sessions.iter().filter(|session| session.role == "client backend");
+    assert_eq!(backends.count(), 1, "{:?}", record.sessions);
+}
+
+/// A small file system on a loop device; dropping it unmounts it.
+struct Mounted {
+    place: TempDir,
+}
+
+impl Mounted {
+    /// Makes one; `None` skips a test.
+    fn new(megabytes: u64) -> Option<Mounted> {
+        let place = place();
+        let (image, mount) = (place.path().join("image"), place.path().join("mounted"));
+        File::create(&image).and_then(|file| file.set_len(megabytes << 20)).expect("an image");
+        fs::create_dir(&mount).expect("a directory");
+        let run = |command: &mut Command| {
+            command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+        };
+        let made = run(Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).arg(&image))
+            && run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&mount));
+        if !made {
+            println!("skipped: no file system can be mounted here (root, mkfs.ext4, mount)");
+        }
+        made.then_some(Mounted { place })
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.place.path().join("mounted")
+    }
+
+    /// Fills it until this much is left.
+    fn fill(&self, left_kilobytes: u64) {
+        let mut filler = File::create(self.path().join("filler")).expect("a file");
+        let page = vec![1; 4096];
+        while filler.write_all(&page).is_ok() {}
+        let length = filler.metadata().expect("a length").len();
+        filler.set_len(length.saturating_sub(left_kilobytes << 10)).expect("a shorter file");
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_that_fills_during_a_run_is_one_line_with_the_cure_and_leaves_nothing() {
+    let Some(installation) = installed() else { return };
+    // The sort lacks room for temporary files, the import for the log.
+    let sort = [("maintenance_work_mem", "1MB"), ("max_parallel_maintenance_workers", "0")];
+    let cases = [
+        (work("large-sort", &[("rows", "300K")]), &sort[..], 3_000),
+        (work("redo", &[("rows", "1M"), ("buffer", "256K")]), &[][..], 20_000),
+    ];
+    for (work, settings, left) in cases {
+        let Some(mounted) = Mounted::new(160) else { return };
+        let loaded = Loaded::make(&mounted.path(), &installation, work);
+        mounted.fill(left);
+        let error = loaded.try_run(settings).expect_err("no room").to_string();
+        assert!(error.contains("No space left on device"), "{error}");
+        assert!(error.ends_with("; name a --path with more room, or use fewer --rows"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+        assert_eq!(processes_in(&loaded.cluster.data()), 0);
+        drop(loaded);
+        let left: Vec<_> = fs::read_dir(mounted.path()).expect("a directory").flatten().collect();
+        assert_eq!(left.len(), 2, "the filler and lost+found: {left:?}");
     }
 }

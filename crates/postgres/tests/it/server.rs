@@ -4,12 +4,19 @@ use plumb_events::Cancel;
 use plumb_postgres::PostgresError;
 use plumb_postgres::cluster::{Cluster, Creation};
 use plumb_postgres::installation::Installation;
+use rustix::process::{Signal, kill_process};
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
-/// Returns the installed server; `None` skips a test.
+/// Returns the directory of another server than the installed one, for these tests.
+pub fn asked() -> Option<String> {
+    std::env::var("PLUMB_POSTGRES").ok()
+}
+
+/// Returns the server of these tests; `None` skips a test.
 pub fn installed() -> Option<Installation> {
-    match Installation::find(None) {
+    match Installation::find(asked().as_deref()) {
         Ok(found) => Some(found),
         Err(error) if std::env::var_os("PLUMB_REQUIRE_POSTGRES").is_some() => panic!("{error}"),
         Err(error) => {
@@ -78,12 +85,54 @@ fn a_refused_setting_and_a_server_that_dies_are_one_line_each() {
 
     let server = borrowed.start(&[], &Cancel::default()).expect("it starts");
     let mut client = server.connect("test", |_| {}).expect("a session");
-    rustix::process::kill_process(server.pid(), rustix::process::Signal::KILL).expect("killed");
+    kill_process(server.pid(), Signal::KILL).expect("killed");
     let error = client.batch_execute("select pg_sleep(60)").expect_err("it is gone");
     let error = server.failed("an index is built", &error);
     assert!(matches!(error, PostgresError::Died { .. }), "{error}");
-    assert!(error.to_string().starts_with("the server ended while an index is built: "), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the server ended while an index is built: signal 9 killed its first process"
+    );
     drop((client, server, cluster));
+    assert!(is_empty(place.path()));
+}
+
+/// Returns the processes that work in a directory.
+pub fn processes_in(directory: &Path) -> usize {
+    let entries = std::fs::read_dir("/proc").expect("a directory").flatten();
+    let works = |entry: &std::fs::DirEntry| {
+        std::fs::read_link(entry.path().join("cwd")).is_ok_and(|there| there == directory)
+    };
+    entries.filter(works).count()
+}
+
+/// True if the kernel lists a segment of shared memory that this process made.
+pub fn has_segment(maker: i32) -> bool {
+    let list = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    list.lines().any(|line| line.split_whitespace().nth(4) == Some(&maker.to_string()))
+}
+
+#[test]
+fn sessions_and_memory_of_a_killed_server_are_removed_with_it() {
+    let Some(installation) = installed() else { return };
+    let place = place();
+    let cluster = Cluster::create(place.path(), "4", &installation, &PLAIN).expect("a cluster");
+    let data = cluster.data();
+    let server = cluster.borrowed().start(&[], &Cancel::default()).expect("it starts");
+    let maker = server.pid().as_raw_nonzero().get();
+    let mut client = server.connect("test", |_| {}).expect("a session");
+    std::thread::scope(|scope| {
+        // A session that never waits does not notice the end of its server.
+        let busy = "do $$ declare i bigint := 0; begin loop i := i + 1; end loop; end $$";
+        scope.spawn(move || client.batch_execute(busy));
+        std::thread::sleep(Duration::from_millis(200));
+        kill_process(server.pid(), Signal::KILL).expect("killed");
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(processes_in(&data) > 0 && has_segment(maker), "it left both");
+        drop(server);
+        assert!(processes_in(&data) == 0 && !has_segment(maker), "both are gone");
+    });
+    drop(cluster);
     assert!(is_empty(place.path()));
 }
 

@@ -49,6 +49,19 @@ fn a_table_of_the_target_replaces_keys_of_the_file_and_others_ignore_it() {
 }
 
 #[test]
+fn commits_on_two_places_are_compared_on_a_server_too() {
+    let study = parsed(&text_of("storage-commits").replace("@1", "/a").replace("@2", "/b")).expect("mapped");
+    let path = study.vocabulary.setting("path", "/a", "here").expect("a place").0;
+    assert_eq!(
+        (path.takes_effect, path.receipt, path.about_io),
+        (TakesEffect::Creation, Seen::Outside, true)
+    );
+    let named: Vec<&str> = study.all_settings().map(|set| set.value.as_str()).collect();
+    assert_eq!((named, study.claims.len()), (vec!["/a", "/b"], 1));
+    assert!(study.vocabulary.setting("path", " ", "here").is_err());
+}
+
+#[test]
 fn what_cannot_be_mapped_is_refused_in_one_line() {
     if installed().is_none() {
         return;

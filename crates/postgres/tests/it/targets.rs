@@ -1,6 +1,6 @@
 //! The target of a study: prepared, run in processes of their own, and gone.
 
-use crate::server::{installed, place};
+use crate::server::{asked, installed, place};
 use plumb_events::Cancel;
 use plumb_postgres::{Postgres, PostgresTarget};
 use plumb_record::Held;
@@ -24,10 +24,20 @@ fn program() -> PathBuf {
     built.join("examples/study_run")
 }
 
+/// Returns the setting that names the server of these tests.
+fn server() -> String {
+    asked().map_or_else(String::new, |server| format!("server = \"{server}\"\n"))
+}
+
 pub fn study(rows: &str, factor: &str) -> Study {
+    study_on(&server(), rows, factor)
+}
+
+/// Returns a study with these further settings.
+pub fn study_on(settings: &str, rows: &str, factor: &str) -> Study {
     let text = format!(
         "target = \"postgres\"\nname = \"x\"\ntitle = \"x\"\nquestion = \"x\"\nworkload = \"large-sort\"\nrows = \"{rows}\"\n\
-         blocks = 5\n[settings]\nmax_parallel_maintenance_workers = 0\n{factor}\n[[claim]]\nname = \"c\"\ntext = \"x\"\n\
+         blocks = 5\n[settings]\nmax_parallel_maintenance_workers = 0\n{settings}{factor}\n[[claim]]\nname = \"c\"\ntext = \"x\"\n\
          factor = \"f\"\nfrom = \"a\"\nto = \"b\"\nexpect = \"differs\"\n"
     );
     parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"))
@@ -51,7 +61,7 @@ pub fn opening<'a>(path: &'a Path, cancel: &Cancel) -> Opening<'a> {
 }
 
 #[track_caller]
-fn is_empty(directory: &Path) -> bool {
+fn nothing_in(directory: &Path) -> bool {
     std::fs::read_dir(directory).expect("a directory").next().is_none()
 }
 
@@ -79,7 +89,8 @@ fn arms_share_a_loaded_directory_and_leave_nothing() {
     }
     // A server that refuses a setting of an arm fails that run, and the next one works.
     let mut refused = arms[0].clone();
-    refused[1].value = "1kB".to_string();
+    let memory = refused.iter_mut().find(|set| set.name == "maintenance_work_mem").expect("it varies");
+    memory.value = "1".to_string();
     let error = target.run(&refused, &cancel).expect_err("out of range");
     let NoRecord::Failed(failure) = error else { panic!("{error:?}") };
     assert!(failure.why.contains("maintenance_work_mem"), "{failure:?}");
@@ -87,7 +98,7 @@ fn arms_share_a_loaded_directory_and_leave_nothing() {
     cancel.request();
     assert!(matches!(target.run(&arms[1], &cancel), Err(NoRecord::Interrupted)));
     drop(target);
-    assert!(is_empty(place.path()), "after an interrupt, too");
+    assert!(nothing_in(place.path()), "after an interrupt, too");
 }
 
 #[test]
@@ -106,7 +117,7 @@ fn a_value_equal_to_the_default_is_one_treatment_and_creation_is_made_for_each_r
         "{error}"
     );
     drop(target);
-    assert!(is_empty(place.path()));
+    assert!(nothing_in(place.path()));
 
     let fixed = study("10K", &levels("data_checksums", "off", "on"));
     let mut target = PostgresTarget::open(&fixed, opening(place.path(), &cancel)).expect("a server");
@@ -122,12 +133,39 @@ fn a_value_equal_to_the_default_is_one_treatment_and_creation_is_made_for_each_r
     }
 }
 
+#[test]
+fn a_place_is_a_level_whose_runs_have_their_data_there() {
+    if installed().is_none() {
+        return;
+    }
+    let (one, other, cancel) = (place(), place(), Cancel::default());
+    let [first, second] = [&one, &other].map(|place| place.path().display().to_string());
+    let study = study("10K", &levels("path", &first, &second));
+    let mut target = PostgresTarget::open(&study, opening(one.path(), &cancel)).expect("a server");
+    assert_eq!(target.environment().expect("devices").devices.len(), 2);
+    let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
+    target
+        .prepare(&Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" })
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert!(!nothing_in(one.path()) && !nothing_in(other.path()));
+    for (arm, directory) in arms.iter().zip([&first, &second]) {
+        target.ready(arm).unwrap_or_else(|error| panic!("{error}"));
+        let record = target.run(arm, &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+        let receipt = record.receipts.iter().find(|receipt| receipt.setting == "path").expect("a receipt");
+        assert_eq!(receipt.held, Held::Held, "{receipt:?}");
+        assert!(receipt.evidence.starts_with(directory.as_str()), "{receipt:?}");
+    }
+    drop(target);
+    assert!(nothing_in(one.path()) && nothing_in(other.path()));
+}
+
 /// A study of an import with two levels of a setting.
 fn import(setting: &str) -> Study {
     let text = format!(
         "target = \"postgres\"\nname = \"x\"\ntitle = \"x\"\nquestion = \"x\"\nworkload = \"redo\"\nrows = \"300\"\n\
-         blocks = 5\n{}\n[[claim]]\nname = \"c\"\ntext = \"x\"\nfactor = \"f\"\nfrom = \"a\"\nto = \"b\"\nexpect = \
+         blocks = 5\n[settings]\n{}{}\n[[claim]]\nname = \"c\"\ntext = \"x\"\nfactor = \"f\"\nfrom = \"a\"\nto = \"b\"\nexpect = \
          \"differs\"\n",
+        server(),
         levels(setting, "on", "off")
     );
     parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"))

@@ -1,7 +1,7 @@
 //! A running server by its address: plans of a query, and a study in a database of its own.
 
 use crate::server::{PLAIN, installed, place};
-use crate::targets::{levels, opening, study};
+use crate::targets::{levels, opening, study_on};
 use plumb_events::Cancel;
 use plumb_postgres::address::ServerAddress;
 use plumb_postgres::cluster::{Cluster, RunningServer};
@@ -88,7 +88,7 @@ fn a_study_has_a_database_of_its_own_and_drops_it() {
     let Some(host) = Host::start() else { return };
     let before = host.databases();
     let levels = levels("maintenance_work_mem", "1MB", "16MB");
-    let study = study("50K", &levels);
+    let study = study_on("", "50K", &levels);
     let visit = Visit::of(&host.address("")).unwrap_or_else(|error| panic!("{error}"));
     let intentions = visit.intentions(&study).expect("a study of sessions").join("\n");
     assert!(intentions.contains("make a database plumb_"), "{intentions}");
@@ -146,7 +146,7 @@ fn a_server_or_a_study_that_does_not_fit_is_refused_before_anything_is_made() {
     assert!(refused("-c default_transaction_read_only=on").contains("default_transaction_read_only is on"));
     assert!(refused("-c role=weak").contains("weak may not make a database; `alter role weak createdb`"));
     let visit = Visit::of(&host.address("")).expect("a server");
-    let of = |setting: &str, [one, other]: [&str; 2]| study("1K", &levels(setting, one, other));
+    let of = |setting: &str, [one, other]: [&str; 2]| study_on("", "1K", &levels(setting, one, other));
     for (setting, values) in [("shared_buffers", ["16MB", "32MB"]), ("max_wal_size", ["1GB", "2GB"])] {
         let error = visit.intentions(&of(setting, values)).expect_err("no session sets it").to_string();
         assert!(error.contains("takes settings of a session alone") && !error.contains('\n'), "{error}");

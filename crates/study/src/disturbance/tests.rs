@@ -164,6 +164,18 @@ fn steal_quotas_and_want_of_memory_disturb() {
 }
 
 #[test]
+fn work_of_other_clients_disturbs_from_a_twentieth_of_the_time() {
+    let worked = |share: f64| {
+        move |stretch: &mut Stretch| {
+            stretch.clients = Some((share, "2 sessions of other clients worked".to_string()));
+        }
+    };
+    check(worked(0.04), None);
+    check(worked(0.05), Some((Fact::Clients, "2 sessions of other clients worked")));
+    assert!(Fact::Clients.is_disturbance());
+}
+
+#[test]
 fn memory_and_layers_below_are_not_taken_for_the_device() {
     let cached = |asked, fetched| {
         move |stretch: &mut Stretch| {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// File systems for the databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum On {
+pub(in crate::bench) enum On {
     Fuse,
     Ext4,
     Xfs,
@@ -86,8 +86,26 @@ impl On {
 
 /// A file system on a loop device, mounted.
 #[derive(Debug)]
-struct OnDevice {
-    mount: PathBuf,
+pub(in crate::bench) struct OnDevice {
+    pub(in crate::bench) mount: PathBuf,
+}
+
+impl OnDevice {
+    /// Makes a file system on a device and mounts it on an existing directory.
+    pub(in crate::bench) fn make(
+        on: On,
+        Loop { device }: &Loop,
+        mount: PathBuf,
+        format: Format,
+    ) -> anyhow::Result<OnDevice> {
+        let (program, options, _) = on.maker().context("it lies on no device")?;
+        if format == Format::Make {
+            call(program, &[options.as_slice(), &[device.as_str()]].concat())?;
+        }
+        let what = ["-t", on.name(), device].map(OsStr::new);
+        call("mount", &[&what[..], &[mount.as_os_str()]].concat())?;
+        Ok(OnDevice { mount })
+    }
 }
 
 impl Drop for OnDevice {
@@ -139,7 +157,7 @@ pub(super) struct Place {
 
 /// State of a place's device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(in crate::bench) enum Format {
     Make,
     Found,
 }
@@ -150,18 +168,12 @@ impl Place {
         let directory = room.join("lower");
         let lower = Mounted::new(tree, &directory)?;
         let mut place = Place { upper: None, device: None, lower, directory };
-        let Some((program, options, _)) = on.maker() else { return Ok(place) };
-        let file = place.directory.join(DEVICE);
-        let attached = Loop::attach(&file)?;
-        let device = attached.device.clone();
-        place.device = Some(attached);
-        if format == Format::Make {
-            call(program, &[options.as_slice(), &[device.as_str()]].concat())?;
+        if on.maker().is_none() {
+            return Ok(place);
         }
-        let mount = room.join("upper");
-        let what = ["-t", on.name(), &device].map(OsStr::new);
-        call("mount", &[&what[..], &[mount.as_os_str()]].concat())?;
-        place.upper = Some(OnDevice { mount });
+        let file = place.directory.join(DEVICE);
+        let device = place.device.insert(Loop::attach(&file)?);
+        place.upper = Some(OnDevice::make(on, device, room.join("upper"), format)?);
         Ok(place)
     }
 

@@ -1,11 +1,12 @@
-//! Runs studies one after another through `plumb_run`, with the plumb program of this build.
+//! Runs studies one after another, with the plumb program of this build.
 
 use crate::bench::stop::Room;
 use anyhow::Context;
 use plumb_events::Cancel;
+use plumb_postgres::{Postgres, PostgresTarget};
 use plumb_run::embedded::{Embedded, Engine};
 use plumb_study::analysis::result::Analysis;
-use plumb_study::bundle::{Bundle, Reservation, Stop};
+use plumb_study::bundle::{Bundle, Reservation, RunRecord, Stop};
 use plumb_study::plan::{Plan, PlanOptions, Until};
 use plumb_study::targets::{Opening, Target};
 use plumb_study::{Observer, Stage, definition, execution, report};
@@ -15,7 +16,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 
 /// Directory and program for the studies.
-pub(super) struct Laboratory {
+pub(in crate::bench) struct Laboratory {
     program: PathBuf,
     room: Room,
     cancel: Cancel,
@@ -23,7 +24,7 @@ pub(super) struct Laboratory {
 
 impl Laboratory {
     /// Makes the directory under a path. Fails if the program has not been built.
-    pub(super) fn open(path: &Path) -> anyhow::Result<Laboratory> {
+    pub(in crate::bench) fn open(path: &Path) -> anyhow::Result<Laboratory> {
         let program = std::env::current_exe()?.with_file_name("plumb");
         anyhow::ensure!(
             program.is_file(),
@@ -37,12 +38,27 @@ impl Laboratory {
         Ok(Laboratory { program, room: Room::create(path, "studies")?, cancel })
     }
 
+    /// Returns the directory of all files.
+    pub(in crate::bench) fn room(&self) -> &Path {
+        self.room.path()
+    }
+
     /// Runs a study to its end, judges it, and removes its bundle.
-    pub(super) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<Analysis> {
-        let study = definition::parse("study", text, &[&Engine])?;
+    pub(in crate::bench) fn study(&self, text: &str, seed: u64, label: &str) -> anyhow::Result<Analysis> {
+        self.study_with(text, seed, label).map(|(analysis, _)| analysis)
+    }
+
+    /// Does the same, and returns the study's records, too.
+    pub(in crate::bench) fn study_with(
+        &self,
+        text: &str,
+        seed: u64,
+        label: &str,
+    ) -> anyhow::Result<(Analysis, Vec<RunRecord>)> {
+        let study = definition::parse("study", text, &[&Engine, &Postgres])?;
         let plan = Plan::new(study, PlanOptions::default(), Until::Blocks, seed)?;
         let progress = Progress { label, terminal: stderr().is_terminal() };
-        let (cancel, command) = (self.cancel.clone(), "cargo xtask bench studies".to_string());
+        let (cancel, command) = (self.cancel.clone(), "cargo xtask bench".to_string());
         let opening = Opening {
             path: self.room.path(),
             program: self.program.clone(),
@@ -51,14 +67,18 @@ impl Laboratory {
             cancel,
             observer: &progress,
         };
-        let mut target = Embedded::open(&plan.study, opening)?;
+        let mut target: Box<dyn Target> = match plan.study.vocabulary.target() {
+            plumb_postgres::vocabulary::NAME => Box::new(PostgresTarget::open(&plan.study, opening)?),
+            _ => Box::new(Embedded::open(&plan.study, opening)?),
+        };
         let mut environment = target.environment()?;
         environment.settings = plan.setting_facts();
         let directory = self.room.path().join("bundle");
         let mut bundle = Bundle::create(Reservation::named(&directory)?, &plan, environment)?;
-        let stop = execution::execute(&mut bundle, &mut target, None, &self.cancel, &progress)?;
+        let stop = execution::execute(&mut bundle, &mut *target, None, &self.cancel, &progress)?;
         anyhow::ensure!(stop != Stop::Interrupted, "interrupted: nothing remains");
         let analysis = report::publish(&mut bundle, plumb_pages::study::rendered)?;
+        let runs = bundle.contents().runs.clone();
         drop(bundle);
         fs::remove_dir_all(&directory).with_context(|| format!("removing {}", directory.display()))?;
         anyhow::ensure!(
@@ -66,7 +86,7 @@ impl Laboratory {
             "{label} ended early: {}",
             analysis.design.blocks_marked.first().map_or("no reason is known", |block| block.reason.as_str())
         );
-        Ok(analysis)
+        Ok((analysis, runs))
     }
 }
 

@@ -17,14 +17,15 @@
 
 mod delayed;
 mod document;
-mod laboratory;
-mod same;
+pub(super) mod laboratory;
+pub(super) mod same;
 
 use super::machine::Machine;
 use anyhow::Context;
 use clap::Args;
 use laboratory::Laboratory;
 use plumb_units::RowCount;
+use same::SameSpec;
 use std::fs;
 use std::path::PathBuf;
 
@@ -62,7 +63,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
     println!("{}", machine.show());
     let delayed = delayed::run(options, &laboratory)?;
     println!("{}", delayed.show());
-    let same = same::run(options, &laboratory)?;
+    let same = same::run(&options.same(), &laboratory)?;
     println!("{}", same.show());
     if let Some(path) = &options.document {
         let present = fs::read_to_string(path).unwrap_or_default();
@@ -74,6 +75,16 @@ pub(super) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 impl Options {
+    fn same(&self) -> SameSpec {
+        SameSpec {
+            text: same::text_of_engine(self.rows, self.blocks),
+            studies: usize::from(self.studies),
+            blocks: usize::from(self.blocks),
+            seed: self.seed,
+            results: None,
+        }
+    }
+
     /// Returns the command with these options.
     fn command(&self) -> String {
         format!(
