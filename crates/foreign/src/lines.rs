@@ -9,7 +9,7 @@
 //! latency average = 0.998 ms        pair: the name is a heading of `pairs`
 //! ```
 //!
-//! A format is a row of data ([`LineFormat`]); iostat, sar, collectl, biosnoop, iosnoop, plans,
+//! A format is a row of data ([`LineFormat`]); iostat, sar, collectl, biosnoop, iosnoop,
 //! pgbench, ORION and calibrations differ in nothing else. A head that is repeated goes on with its
 //! table. A stamp of time, in a line of its own or before the row, becomes the first column.
 //!
@@ -61,8 +61,6 @@ pub enum Between {
     Blanks,
     /// A tab, so that a cell may be empty.
     Tabs,
-    /// A vertical bar each, and one at both ends.
-    Pipes,
     /// A comma, also behind the last cell.
     Commas,
 }
@@ -72,7 +70,6 @@ impl Between {
         match self {
             Between::Blanks => line.split_whitespace().take(2 * COLUMNS_MOST).collect(),
             Between::Tabs => split(line, '\t'),
-            Between::Pipes => split(line.trim().trim_matches('|'), '|'),
             Between::Commas => split(line.trim_end().trim_end_matches(','), ','),
         }
     }
@@ -306,8 +303,7 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable) -> Option
             _ => {}
         }
     }
-    // Bars show which cells are empty, so that a row may have no figure at all.
-    (is_fit && (has_figure || table.between == Between::Pipes)).then_some(own)
+    (is_fit && has_figure).then_some(own)
 }
 
 /// A stamp of time at the start of a line, with a date or without one, and the rest of the line:

@@ -4,12 +4,14 @@ mod export;
 mod plans;
 mod snoop;
 mod sort;
+mod undo;
 pub mod unused;
 
 pub use export::{Export, Format, Head};
 pub use plans::PlansOf;
 pub use snoop::{SnoopOf, View};
 pub use sort::Sort;
+pub use undo::UndoOf;
 
 use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -140,6 +142,8 @@ pub enum Command {
     /// Remove what killed runs, studies and calibrations left under a path, and put back files
     /// that a study wrote over
     Clean(Clean),
+    /// Put back settings of a running PostgreSQL server that a killed study has changed
+    Undo(UndoOf),
     /// Read reports of other programs (AWR, Statspack, tables pasted from them), and check whether
     /// their figures add up
     #[command(after_help = IMPORT_KINDS)]
@@ -425,11 +429,16 @@ pub struct Study {
     /// Run the study on another kind of target: engine, or postgres by a server of this machine;
     /// the table of that name in the study's file says what differs there. With an address,
     /// postgres://USER@HOST/DATABASE, on that running server, in a database of its own
-    #[arg(long, value_name = "KIND|URL", conflicts_with_all = ["command", "resume"])]
+    #[arg(long, value_name = "KIND|URL", conflicts_with = "command")]
     pub target: Option<String>,
     /// With an address: do not ask before the database is made
     #[arg(long, requires = "target")]
     pub yes: bool,
+    /// With an address: also change settings that need a reload of the server's files (ALTER
+    /// SYSTEM and pg_reload_conf). The old values are noted before, and put back at the end, after
+    /// Ctrl-C, and after a kill by the next study or `plumb undo`
+    #[arg(long, requires = "target")]
+    pub allow_reload: bool,
     /// With --target postgres: the directory of `postgres` and `initdb` [default: the highest
     /// version found]
     #[arg(long, value_name = "DIR", requires = "target")]
@@ -597,6 +606,7 @@ impl CompareCommands {
             set: Vec::new(),
             target: None,
             yes: false,
+            allow_reload: false,
             server: None,
             parameters: WorkParameters::default(),
             around: self.around,

@@ -11,7 +11,7 @@
 //! remove files of gigabytes, and no program can shorten that.
 
 use crate::failure::Failure;
-use crate::{history, output};
+use crate::{command_line, history, output};
 use plumb_engine::EngineError;
 use plumb_events::Cancel;
 use plumb_events::{locked, now};
@@ -84,6 +84,10 @@ struct Shared {
     temporary: Mutex<Vec<PathBuf>>,
     /// Directories that a guard dismantles, which takes longer than removing files.
     taken_apart: Mutex<Vec<PathBuf>>,
+    /// True while a study has changes on a server of others.
+    undoes: AtomicBool,
+    /// Undo journals, which are removed when settings of a server are back.
+    put_back: Mutex<Vec<PathBuf>>,
     /// Marks and directories of bundles, removed if nothing was written to them.
     reserved: Mutex<Vec<PathBuf>>,
     /// Replaces the usual message of an interruption.
@@ -97,6 +101,11 @@ impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Message").field(&(self.0)()).finish()
     }
+}
+
+/// Returns the paths of a list that exist.
+fn existing(all: &Mutex<Vec<PathBuf>>) -> Vec<PathBuf> {
+    locked(all).iter().filter(|path| path.exists()).cloned().collect()
 }
 
 impl Interrupt {
@@ -228,10 +237,21 @@ impl Interrupt {
         locked(&self.0.taken_apart).push(directory);
     }
 
+    /// Waits from now on until a study on a server of others has undone its changes. The journal is
+    /// named if the program is killed before.
+    pub fn undoes(&self, journal: Option<PathBuf>) {
+        self.0.undoes.store(true, SeqCst);
+        locked(&self.0.put_back).extend(journal);
+    }
+
+    /// Notes that these changes are undone.
+    pub fn has_undone(&self) {
+        self.0.undoes.store(false, SeqCst);
+    }
+
     /// Returns the directories still to be dismantled.
     fn taken_apart(&self) -> Vec<PathBuf> {
-        let all = locked(&self.0.taken_apart);
-        all.iter().filter(|path| path.exists()).cloned().collect()
+        existing(&self.0.taken_apart)
     }
 
     /// Keeps the directories that were temporary.
@@ -252,6 +272,12 @@ impl Interrupt {
 
     /// Prints the directories that stay, before an end without cleanup.
     fn say_what_stays(&self) {
+        for journal in existing(&self.0.put_back) {
+            let named = command_line::quoted(&journal.display().to_string());
+            output::complain(&format!(
+                "killed: settings of the study stay on the server; `plumb undo {named}` puts them back"
+            ));
+        }
         let mut stay: Vec<PathBuf> =
             self.directories().iter().filter(|path| path.exists()).cloned().collect();
         stay.extend(self.taken_apart());
@@ -276,7 +302,8 @@ impl Interrupt {
         let watchdog = move || {
             thread::sleep(PATIENCE);
             let end = now() + PATIENCE_TAKING_APART;
-            while !shared.taken_apart().is_empty() && now() < end {
+            let is_busy = || !shared.taken_apart().is_empty() || shared.0.undoes.load(SeqCst);
+            while is_busy() && now() < end {
                 thread::sleep(PATIENCE);
             }
             if !claim_end() {

@@ -109,6 +109,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Backup(backup)) => command::backup::run(&backup),
         Some(Command::Restore(restore)) => command::backup::restore(&restore),
         Some(Command::Clean(clean)) => command::clean::run(&clean),
+        Some(Command::Undo(undo)) => command::undo::run(&undo),
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Trace(trace)) => command::trace::run(&trace),
         Some(Command::Snoop(snoop)) => command::snoop::run(&snoop),

@@ -135,7 +135,7 @@ fn samples(
 }
 
 /// Returns a line with the first file of each directory standing for the others.
-fn flag_line(path: &PathBuf, flags: u32) -> String {
+fn flag_line(path: &Path, flags: u32) -> String {
     let directory = path.parent().unwrap_or(path).display().to_string();
     let name = match directory.as_str() {
         "pg_wal" if path.file_name().is_some_and(|name| name.len() == 24) => "000000010000000000000001",

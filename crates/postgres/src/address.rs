@@ -43,6 +43,12 @@ pub struct ServerAddress {
     shown: String,
 }
 
+impl std::fmt::Debug for ServerAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
 impl std::fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.shown)
@@ -171,8 +177,19 @@ fn complete(mut config: Config, variables: Variables<'_>) -> Result<ServerAddres
             config.password(password);
         }
     }
-    let shown = format!("postgres://{user}@{host}:{port}/{database}");
+    let [user, database] = [user, database].map(|text| escaped(&text));
+    let shown = match host.starts_with('/') {
+        true => format!("postgres://{user}@/{database}?host={}&port={port}", escaped(&host)),
+        false => format!("postgres://{user}@{host}:{port}/{database}"),
+    };
     Ok(ServerAddress { config, shown })
+}
+
+/// Returns a part of an address, in which other letters have their numbers.
+fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(letter).collect()
 }
 
 /// Server, database and user of a password.
@@ -252,7 +269,11 @@ mod tests {
         let known = [("PGHOST", "other"), ("PGPORT", "5433"), ("PGUSER", "she"), ("PGDATABASE", "d")];
         assert_eq!(shown("postgresql://", &known), "postgres://she@other:5433/d");
         assert_eq!(shown("postgres://me@h:6000", &known), "postgres://me@h:6000/d");
-        assert_eq!(shown("postgres:///d?host=/run/pg&user=u", &[]), "postgres://u@/run/pg:5432/d");
+        assert_eq!(shown("postgres:///d?host=/run/pg&user=u", &[]), "postgres://u@/d?host=/run/pg&port=5432");
+        // What is shown is an address of the same server.
+        for url in ["postgres://me@h:6000/d", "postgres:///a%20b?host=/run/p%26g&user=u%40v"] {
+            assert_eq!(shown(&shown(url, &[]), &[]), shown(url, &[]));
+        }
     }
 
     #[test]
@@ -275,7 +296,7 @@ mod tests {
             assert!(!address.to_string().contains(expected), "{address}");
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("a mode");
-        let refused = parsed("postgres://me@h/d", &[file]).err().expect("refused");
+        let refused = parsed("postgres://me@h/d", &[file]).expect_err("refused");
         assert!(refused.contains("0640") && refused.contains("chmod 600"), "{refused}");
     }
 
@@ -288,7 +309,7 @@ mod tests {
             "postgres://me:geheim@h:port/d",
             "postgres://me:geheim@h/d?unknown=geheim",
         ] {
-            let refused = parsed(url, &[]).err().expect("refused");
+            let refused = parsed(url, &[]).expect_err("refused");
             assert!(refused.starts_with("--target: ") && !refused.contains("geheim"), "{url}: {refused}");
         }
     }

@@ -15,7 +15,7 @@ use crate::installation::{Installation, said};
 use crate::process;
 use crate::receipts::rule_of;
 use crate::session::ServerSession;
-use crate::watch::{EventSampling, ProcessWatch, WatchedProcesses};
+use crate::watch::{EventSampling, ProcessWatch, WatchScope, WatchedProcesses, WatchedServer};
 use crate::workload::{self, Begun, PEACE, ServerWork, WorkPlace};
 use plumb_events::{Cancel, clock};
 use plumb_host::device::DeviceDescription;
@@ -102,7 +102,10 @@ impl PostgresRun {
         let watched = disturbance::Watched::of(&devices);
         beside.flush_statistics()?;
         let (position, syncs) = (log_position(&mut beside)?, syncs(&mut beside)?);
-        let watch = ProcessWatch::start(server, &borrowed.data(), sampling(&self.settings))?;
+        let data = borrowed.data();
+        let postmaster = server.pid().as_raw_nonzero().get();
+        let watched_server = WatchedServer { server, postmaster, data: &data, scope: WatchScope::Server };
+        let watch = ProcessWatch::start(&watched_server, sampling(&self.settings))?;
         let (disk, cpu, earlier) = (disk(&devices), CpuTimes::read(), watched.read());
         let (wall, load, begin) = (clock::wall(), machine::load_average(), clock::now());
         begun.work()?;
@@ -153,7 +156,7 @@ impl PostgresRun {
 
 /// Adds what the server used to the part of the run that this process had. Sessions of this process
 /// and programs that it started are no others, nor are the server's.
-fn with_the_server(of_clients: Stretch, watched: &WatchedProcesses, client_cpu: Nanos) -> Stretch {
+pub(crate) fn with_the_server(of_clients: Stretch, watched: &WatchedProcesses, client_cpu: Nanos) -> Stretch {
     let processes = watched.processes.iter().map(|process| &process.counters);
     let server = Nanos(processes.clone().map(|counters| counters.cpu.0).sum());
     let io = processes.filter_map(|counters| counters.io).map(|io| DiskBytes::of(&io));

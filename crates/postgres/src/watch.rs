@@ -25,8 +25,8 @@
 //! interval may be missed.
 
 use crate::PostgresError;
-use crate::cluster::RunningServer;
 use crate::process::{self, Counters, On};
+use crate::session::Served;
 use plumb_events::clock;
 use plumb_host::readings::{OpenFlags, ProcessIo};
 use plumb_units::{Bytes, Nanos, SplitMix};
@@ -42,12 +42,16 @@ use std::time::Duration;
 /// Mean time between two samples; each is drawn from half of it to one and a half.
 pub const INTERVAL: Nanos = Nanos(10_000_000);
 /// Name of the sampler's session.
-const SAMPLER: &str = "plumb sampler";
+const SESSION: &str = "plumb sampler";
+/// Start of the names of temporary files, before the number of their process.
+const TEMPORARY: &str = "pgsql_tmp";
 /// Samples between two readings of open files, which cost more than the rest.
 const FILES_EVERY: u64 = 10;
 /// Statement that lists processes with their events.
 pub const EVENTS: &str = "select pid, coalesce(wait_event_type, ''), coalesce(wait_event, ''), coalesce(backend_type, ''), \
                           leader_pid, starts_with(coalesce(application_name, ''), 'plumb') from pg_stat_activity";
+/// Condition that leaves out the sessions of other databases.
+const OF_DATABASE: &str = " where datname is null or datname = current_database()";
 
 /// A wait event with its class, as the server spells them; empty for none.
 pub type EventName = (String, String);
@@ -154,6 +158,22 @@ pub enum EventSampling {
     Off,
 }
 
+/// A server to watch.
+pub struct WatchedServer<'a> {
+    pub server: &'a dyn Served,
+    pub postmaster: i32,
+    pub data: &'a Path,
+    pub scope: WatchScope,
+}
+
+/// Processes of a server that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchScope {
+    Server,
+    /// Those of the session's database, and those of the whole server.
+    Database,
+}
+
 #[derive(Debug)]
 pub struct ProcessWatch {
     stop: Arc<AtomicBool>,
@@ -165,23 +185,24 @@ impl ProcessWatch {
     ///
     /// # Errors
     /// If its session cannot connect.
-    pub fn start(
-        server: &RunningServer,
-        data: &Path,
-        sampling: EventSampling,
-    ) -> Result<ProcessWatch, PostgresError> {
-        let mut client = server.connect(SAMPLER, |_| {})?;
+    pub fn start(of: &WatchedServer<'_>, sampling: EventSampling) -> Result<ProcessWatch, PostgresError> {
+        let WatchedServer { server, postmaster, data, scope } = *of;
+        let mut client = server.open(SESSION, Box::new(|_| {}))?;
         let own = client
             .query_one("select pg_backend_pid()", &[])
             .and_then(|row| row.try_get(0))
             .map_err(|error| server.failed("the sampler starts", &error))?;
-        let events = client.prepare(EVENTS).map_err(|error| server.failed("the sampler starts", &error))?;
-        let postmaster = server.pid().as_raw_nonzero().get();
+        let events = match scope {
+            WatchScope::Server => EVENTS.to_string(),
+            WatchScope::Database => format!("{EVENTS}{OF_DATABASE}"),
+        };
+        let events = client.prepare(&events).map_err(|error| server.failed("the sampler starts", &error))?;
         let mut watching = Watching {
             client,
             events,
             own,
             postmaster,
+            scope,
             data: data.canonicalize().unwrap_or_else(|_| data.to_path_buf()),
             known: BTreeMap::new(),
             control: None,
@@ -252,6 +273,7 @@ struct Watching {
     events: Statement,
     own: i32,
     postmaster: i32,
+    scope: WatchScope,
     data: PathBuf,
     known: BTreeMap<i32, Known>,
     /// Content of the control file.
@@ -305,7 +327,10 @@ impl Watching {
         let workers = self.known.values().filter(|known| known.process.kind == "parallel worker");
         let workers = workers.filter(|known| !known.process.ended && !self.is_others(known)).count() as u64;
         self.seen.workers = self.seen.workers.max(workers);
-        self.seen.temporary_bytes = self.seen.temporary_bytes.max(temporary(&self.data));
+        let is_ours = |name: &str| {
+            self.scope == WatchScope::Server || maker(name).is_some_and(|pid| self.known.contains_key(&pid))
+        };
+        self.seen.temporary_bytes = self.seen.temporary_bytes.max(temporary(&self.data, &is_ours));
         self.checkpoints();
         if self.seen.samples.is_multiple_of(FILES_EVERY) {
             self.files();
@@ -403,12 +428,16 @@ impl Watching {
     }
 }
 
-/// Returns the bytes of all temporary files, those of parallel builds one directory deeper.
-fn temporary(data: &Path) -> Bytes {
+/// Returns the bytes of temporary files, those of parallel builds one directory deeper.
+fn temporary(data: &Path, is_ours: &dyn Fn(&str) -> bool) -> Bytes {
     let mut total = 0;
     let mut directories = vec![data.join("base/pgsql_tmp")];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let is_top = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY));
+            if is_top && !entry.file_name().to_str().is_some_and(is_ours) {
+                continue;
+            }
             match entry.metadata() {
                 Ok(found) if found.is_dir() => directories.push(entry.path()),
                 Ok(found) => total += found.len(),
@@ -417,6 +446,11 @@ fn temporary(data: &Path) -> Bytes {
         }
     }
     Bytes(total)
+}
+
+/// Returns the process that made a temporary file: `pgsql_tmp4711.0`.
+fn maker(name: &str) -> Option<i32> {
+    name.strip_prefix(TEMPORARY)?.split('.').next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@
 //!
 //! `postgres` has what both forms of EXPLAIN share, so that one plan read from either is the same.
 //!
-//! Why not the tables of `plumb import`: they keep cells, and a plan is a tree whose indentation
-//! and predicates decide what is compared.
+//! `plumb import` keeps the cells of a table, and a plan is a tree whose indentation and predicates
+//! decide what is compared. Both take the rows from `xplan`.
 //!
 //! Limits: [`OPERATIONS_MOST`] operators, [`DEPTH_MOST`] levels, and 60 levels of JSON. A plan that
 //! ends in its middle is refused, because half a tree matches nothing.
@@ -17,7 +17,7 @@
 mod json;
 mod postgres;
 mod text;
-mod xplan;
+pub(crate) mod xplan;
 
 use crate::source::{ForeignError, Source};
 use plumb_record::plan::{ExecutionPlan, PlanOperation};

@@ -73,10 +73,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
             (at, predicates) = (end, Predicates::No);
             continue;
         }
-        let mut named = ["Plan hash value:", "SQL_ID"].into_iter();
-        if let Some((name, value)) = named.find_map(|name| Some((name, text.strip_prefix(name)?))) {
-            facts.push((name.trim_end_matches(':').to_string(), value.trim().to_string()));
-        }
+        facts.extend(fact(text).map(|(name, value)| (name.to_string(), value.to_string())));
         predicates = match (predicates, plans.last_mut()) {
             (_, Some(_)) if text.starts_with("Predicate Information") => Predicates::Begin,
             (Predicates::Begin, _) if text.is_empty() || is_ruler(text) => Predicates::Begin,
@@ -127,6 +124,63 @@ struct Table {
     pieces: (usize, usize),
     indent: usize,
     name: String,
+}
+
+/// Rows of a table with the lines in which they begin.
+struct Rows {
+    rows: Vec<(u32, String)>,
+    end: usize,
+    fault: Option<Fault>,
+}
+
+/// A table of a plan as it is printed, whole or not.
+pub(crate) struct PrintedTable {
+    pub first: u32,
+    pub last: u32,
+    pub headings: Vec<String>,
+    pub rows: Vec<(u32, Vec<String>)>,
+}
+
+/// Returns all tables of plans.
+pub(crate) fn tables(lines: &Lines<'_>) -> Vec<PrintedTable> {
+    let lines = without_pages(lines);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let Some(table) = Table::at(&lines, at) else {
+            at += 1;
+            continue;
+        };
+        let Rows { rows, end, .. } = table.rows(&lines);
+        let cells = |row: &str| table.cells(row).into_iter().map(|cell| cell.trim().to_string()).collect();
+        let head = table.row(&lines, at).unwrap_or_default();
+        found.push(PrintedTable {
+            first: lines[at].0,
+            last: lines[end.max(at + 1) - 1].0,
+            headings: cells(&head),
+            rows: rows.iter().map(|(line, row)| (*line, cells(row))).collect(),
+        });
+        at = end.max(at + 1);
+    }
+    found
+}
+
+/// Returns a fact about a plan with its name, which a line above the table prints.
+pub(crate) fn fact(text: &str) -> Option<(&'static str, &str)> {
+    const NAMES: [(&str, &str); 2] = [("Plan hash value:", "Plan hash value"), ("SQL_ID", "SQL_ID")];
+    NAMES.into_iter().find_map(|(printed, name)| Some((name, text.trim().strip_prefix(printed)?.trim())))
+}
+
+/// True for a line that belongs to a plan outside of its table: a ruler, or a line of predicates.
+pub(crate) fn is_beside(text: &str) -> bool {
+    let text = text.trim();
+    let (id, rest) = text.split_once(" - ").unwrap_or(("", ""));
+    let is_predicate =
+        id.parse::<u32>().is_ok() && (rest.starts_with("access(") || rest.starts_with("filter("));
+    is_predicate
+        || is_ruler(text) && text.len() > 8
+        || text.starts_with("Predicate Information")
+        || text == "PLAN_TABLE_OUTPUT"
 }
 
 impl Table {
@@ -183,53 +237,62 @@ impl Table {
 
     /// Reads the rows; returns the plan and the place behind it.
     fn read(self, lines: &Lines<'_>) -> Result<(ExecutionPlan, usize), Fault> {
-        let mut operations = Vec::new();
-        let mut at = self.head + self.pieces.0;
-        let has_ruler = lines.get(at).is_some_and(|(_, line)| is_ruler(line.trim()));
-        if has_ruler {
-            at += self.pieces.0;
+        let Rows { rows, end, fault } = self.rows(lines);
+        if let Some(fault) = fault {
+            return Err(fault);
         }
-        let cut = |line: u32| {
-            let why = "the plan is cut off: no ruler ends its table".to_string();
-            Err(Fault { line, why })
-        };
-        loop {
-            let Some((number, line)) = lines.get(at).copied() else {
-                if has_ruler {
-                    return cut(lines.last().map_or(0, |(number, _)| *number));
-                }
-                break;
-            };
-            if is_ruler(line.trim()) {
-                at += self.pieces.0;
-                break;
-            }
-            let begins = match self.between {
-                '|' => line.trim_start().starts_with('|'),
-                _ => line.contains('\t') && id(line.split('\t').next().unwrap_or_default()).is_some(),
-            };
-            if !begins {
-                if has_ruler {
-                    return cut(number);
-                }
-                break;
-            }
-            let Some(row) = self.row(lines, at) else { return cut(number) };
-            let is_last = at + self.pieces.0 >= lines.len();
-            if has_ruler && is_last || self.between == '|' && !row.trim_end().ends_with('|') {
-                return cut(number);
-            }
+        let mut operations = Vec::new();
+        for (number, row) in rows {
             if let Some(operation) = self.operation(&row, number)? {
                 push(&mut operations, number, operation)?;
             }
-            at += self.pieces.0;
         }
         if operations.is_empty() {
             return Err(Fault { line: lines[self.head].0, why: "the plan has no operator".to_string() });
         }
         let tree = self.tree(&mut operations);
         let (source, facts) = (PlanSource::Oracle, Vec::new());
-        Ok((ExecutionPlan { source, name: self.name, facts, tree, operations }, at))
+        Ok((ExecutionPlan { source, name: self.name, facts, tree, operations }, end))
+    }
+
+    /// Returns the rows as they are printed, up to the end of the table or to a fault.
+    fn rows(&self, lines: &Lines<'_>) -> Rows {
+        let mut rows = Vec::new();
+        let mut at = self.head + self.pieces.0;
+        let has_ruler = lines.get(at).is_some_and(|(_, line)| is_ruler(line.trim()));
+        if has_ruler {
+            at += self.pieces.0;
+        }
+        let mut cut = None;
+        while let Some((number, line)) = lines.get(at).copied() {
+            if is_ruler(line.trim()) {
+                let end = lines.len().min(at + self.pieces.0);
+                return Rows { rows, end, fault: None };
+            }
+            let begins = match self.between {
+                '|' => line.trim_start().starts_with('|'),
+                _ => line.contains('\t') && id(line.split('\t').next().unwrap_or_default()).is_some(),
+            };
+            if !begins {
+                cut = has_ruler.then_some(number);
+                break;
+            }
+            let row = self.row(lines, at);
+            let row = row.filter(|row| self.between != '|' || row.trim_end().ends_with('|'));
+            let Some(row) = row else {
+                cut = Some(number);
+                break;
+            };
+            rows.push((number, row));
+            at += self.pieces.0;
+        }
+        if at >= lines.len() && has_ruler {
+            let last = rows.last().map(|(number, _)| *number);
+            cut = cut.or(last).or(lines.last().map(|(number, _)| *number));
+        }
+        let fault =
+            cut.map(|line| Fault { line, why: "the plan is cut off: no ruler ends its table".to_string() });
+        Rows { rows, end: at.min(lines.len()), fault }
     }
 
     /// Reads a row; `None` if an adaptive plan did not use the operator.

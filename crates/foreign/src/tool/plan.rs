@@ -1,4 +1,5 @@
-//! DBMS_XPLAN's table of a plan, with vertical bars or, from a slide, with tabs.
+//! DBMS_XPLAN's table of a plan, with vertical bars or, from a slide, with tabs. Its rows are those
+//! that [`crate::plan`] reads.
 //!
 //! E-Rows are per start and A-Rows are of all starts. A statement that stopped early has read fewer
 //! rows than expected: that is no misestimate, and neither are the zeros of parallel servers, whose
@@ -7,21 +8,20 @@
 use super::{derived, rows};
 use crate::check::{Rule, Sides};
 use crate::figure::FigureUnit;
-use crate::lines::{self, Between, LineFormat, LineTable, known, words};
+use crate::lines::{known, words};
+use crate::plan::xplan::{fact, is_beside, tables};
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
-use crate::sheet::{Figure, Section};
+use crate::sheet::{Figure, Printed, Section, Sheet};
+use crate::source::SourcePart;
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
+use std::ops::Range;
 
 /// The reader of plans as tables.
 pub(super) const READER: Reader = Reader {
     kind: "execution plan",
-    begins: Begins::Ranges(|part| lines::ranges(part, &PLAN)),
-    read: |part| {
-        let mut report = lines::read(part, &PLAN);
-        report.run.title = "EXECUTION PLAN".to_string();
-        report
-    },
+    begins: Begins::Ranges(ranges),
+    read,
     check: checks,
     derive: estimates,
     fill: Fill::Nothing,
@@ -52,33 +52,75 @@ static OPERATIONS: Section = Section {
     ],
 };
 
-static PLAN: LineFormat = LineFormat {
-    tables: &[
-        LineTable { section: &OPERATIONS, between: Between::Pipes, needs: &["Id", "Operation"], loose: "" },
-        LineTable { section: &OPERATIONS, between: Between::Tabs, needs: &["Id", "Operation"], loose: "" },
-    ],
-    pairs: None,
-    aside,
-    stamped: false,
-};
+/// Most lines between two plans of one report.
+const BETWEEN_MOST: usize = 6;
 
-fn aside(line: u32, text: &str, report: &mut Report) -> bool {
-    let text = text.trim();
-    let fact =
-        ["Plan hash value:", "SQL_ID"].into_iter().find_map(|name| Some((name, text.strip_prefix(name)?)));
-    if let Some((name, value)) = fact {
-        let (name, text) = (name.trim_end_matches(':').to_string(), value.trim().to_string());
-        report.facts.push(ImportedFact { name, text, line });
+fn lines_of<'a>(part: &SourcePart<'a>) -> Vec<(u32, &'a str)> {
+    part.lines().collect()
+}
+
+/// Returns the ranges of lines, from 0, that have plans with what is printed around them.
+fn ranges(part: &SourcePart<'_>) -> Vec<Range<usize>> {
+    let lines = lines_of(part);
+    let Some((first, _)) = lines.first().copied() else { return Vec::new() };
+    let is_around = |at: &usize| {
+        let text = lines[*at].1.trim();
+        text.is_empty() || is_beside(text) || fact(text).is_some()
+    };
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for table in tables(&lines).into_iter().filter(|table| !table.rows.is_empty()) {
+        let (begin, end) = ((table.first - first) as usize, (table.last - first) as usize + 1);
+        let above =
+            (0..begin).rev().take_while(is_around).filter(|at| !lines[*at].1.trim().is_empty()).last();
+        let below =
+            (end..lines.len()).take_while(is_around).filter(|at| !lines[*at].1.trim().is_empty()).last();
+        let own = above.unwrap_or(begin)..below.map_or(end, |at| at + 1);
+        match found.last_mut().filter(|last| own.start <= last.end + BETWEEN_MOST) {
+            Some(last) => last.end = own.end,
+            None => found.push(own),
+        }
     }
-    let (id, rest) = text.split_once(" - ").unwrap_or(("", ""));
-    let is_predicate =
-        id.parse::<u32>().is_ok() && (rest.starts_with("access(") || rest.starts_with("filter("));
-    fact.is_some()
-        || is_predicate
-        || text.len() > 8 && text.bytes().all(|byte| byte == b'-')
-        || text.starts_with("Predicate Information")
-        // An operation without figures, such as UNION-ALL in a plan without statistics.
-        || text.starts_with('|') && text.ends_with('|')
+    found
+}
+
+fn read(part: &SourcePart<'_>) -> Report {
+    let lines = lines_of(part);
+    let mut report = Report::default();
+    report.run.title = "EXECUTION PLAN".to_string();
+    let tables = tables(&lines);
+    for table in &tables {
+        let heading = Printed { raw: OPERATIONS.headings[0].to_string(), line: table.first };
+        let sheet = Sheet::new(Some(&OPERATIONS), heading, table.headings.clone());
+        let same = |known: &Sheet| {
+            known.columns.iter().map(|column| &column.name).eq(sheet.columns.iter().map(|own| &own.name))
+        };
+        let at = report.sheets.iter().position(same).unwrap_or(report.sheets.len());
+        if at == report.sheets.len() {
+            report.sheets.push(sheet);
+        }
+        for (line, cells) in &table.rows {
+            let line = *line;
+            report.sheets[at]
+                .push(line, cells.iter().map(|raw| Printed { raw: raw.clone(), line }).collect());
+        }
+    }
+    report.sheets.retain(|sheet| !sheet.rows.is_empty());
+    for (line, text) in lines {
+        if tables.iter().any(|table| (table.first..=table.last).contains(&line))
+            || text.trim().trim_matches('`').is_empty()
+        {
+            continue;
+        }
+        match fact(text) {
+            Some((name, value)) => {
+                let (name, text) = (name.to_string(), value.to_string());
+                report.facts.push(ImportedFact { name, text, line });
+            }
+            None if is_beside(text) => {}
+            None => report.leave(line, text),
+        }
+    }
+    report
 }
 
 const GETS: Rule = Rule {

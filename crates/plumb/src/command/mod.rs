@@ -32,5 +32,6 @@ pub mod study_check;
 pub mod study_run;
 mod suite;
 pub mod trace;
+pub mod undo;
 pub mod verify;
 mod visit;

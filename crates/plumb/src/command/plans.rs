@@ -1,6 +1,6 @@
 //! `plumb plans`: plans of execution next to each other, from files or from a running server.
 
-use super::visit::warn_of_password;
+use super::visit::{self, warn_of_password};
 use crate::arguments::PlansOf;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -82,6 +82,7 @@ fn of_server(arguments: &PlansOf, target: &str, query: &Path) -> Result<Vec<Exec
     }
     let rights = if arguments.write { QueryRights::Write } else { QueryRights::Read };
     warn_of_password(target);
+    visit::say_what_is_left(&address);
     let mut plans = Vec::new();
     for (settings, printed) in arms.iter().zip(explain(&address, statement, &arms, rights).map_err(refused)?)
     {

@@ -48,6 +48,7 @@ pub(super) fn one(
     // Takes the bundle's lock first, so that neither another process's writes nor
     // a refusal below touch it.
     let resumed = resumed(arguments)?.map(|directory| Bundle::open(&directory, KINDS)).transpose()?;
+    visit::require_same_place(arguments, resumed.as_ref())?;
     let file_systems = file_systems::require(arguments, resumed.as_ref().map(Bundle::directory))?;
     let plan = match &resumed {
         Some(bundle) => the_same(arguments, bundle)?,
@@ -57,6 +58,7 @@ pub(super) fn one(
     plan.require_room(arguments.conduct.budget)?;
     plan.too_short().iter().for_each(|what| output::remark(&format!("{what}\n")));
     let visit = visit::ask(arguments, &plan.study)?;
+    let to_go_on = visit.as_ref().map_or(String::new(), |visit| visit::begun(visit, arguments, interrupt));
     let path = path(arguments, resumed.as_ref());
     let place = match resumed {
         Some(bundle) => Place::Held(bundle),
@@ -86,12 +88,14 @@ pub(super) fn one(
     };
     let mut bundle = place.begin(&plan, environment(&mut *target, &plan)?)?;
     let directory = bundle.directory().to_path_buf();
+    let named = command_line::quoted(&directory.display().to_string());
+    interrupt.say(file_systems.interrupted(&(named + &to_go_on)));
     let ended = to_its_end(&mut bundle, &mut *target, budget, &file_systems, interrupt, &progress);
+    undo(target, interrupt);
     let ended = match arguments.factor.is_empty() {
         true => ended,
         false => ended.map_err(ad_hoc::with_options),
     };
-    drop(target);
     drop(watch);
     let stop = match ended {
         Ok(stop) => stop,
@@ -104,6 +108,13 @@ pub(super) fn one(
         Stop::Interrupted => Err(interrupt.failure()),
         _ => Ok((context, directory)),
     }
+}
+
+/// Ends a target, and says what stays of its changes.
+fn undo(mut target: Box<dyn Target + '_>, interrupt: &Interrupt) {
+    target.end().iter().for_each(|line| output::remark(&format!("{line}\n")));
+    drop(target);
+    interrupt.has_undone();
 }
 
 /// Fails on `--path` if no word of the command or setting contains `{path}`.
@@ -142,8 +153,6 @@ fn to_its_end(
     progress: &ProgressObserver<'_>,
 ) -> Result<Stop, Failure> {
     interrupt.reserved(bundle.reservation());
-    let named = command_line::quoted(&bundle.directory().display().to_string());
-    interrupt.say(file_systems.interrupted(&named));
     if !file_systems.are_made() {
         interrupt.leaves_resumable();
     }

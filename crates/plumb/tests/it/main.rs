@@ -36,6 +36,7 @@
 //! - `full_disk`: commands on a file system without room.
 //! - `memory_files`: overlayfs and tmpfs, whose page cache says nothing of a device.
 //! - `limits`: fewer threads, rings and less memory than requested.
+//! - `visits`: studies on a running PostgreSQL server, interrupted and killed.
 //! - `texts`: help, lists and every error message, as snapshots.
 
 mod audit;
@@ -78,3 +79,4 @@ mod study_file;
 mod texts;
 mod tour;
 mod trace;
+mod visits;

@@ -33,6 +33,7 @@ fn help_is_plain_and_complete() {
     printed!("help_check", "check", "--help");
     printed!("help_drop", "drop", "--help");
     printed!("help_clean", "clean", "--help");
+    printed!("help_undo", "undo", "--help");
     printed!("help_list", "list", "--help");
     printed!("help_report", "report", "--help");
     printed!("help_compare", "compare", "--help");

@@ -2,124 +2,141 @@
 //!
 //! ```text
 //! Visit::of ──> intentions (shown, asked once) ──> database, load ──> runs ──> database dropped
+//!  fitness, local                                    journal ──> reload ──┘──> values put back
 //! ```
 //!
 //! What a visit changes: it makes a database of its own and drops it. Settings are those of its
-//! sessions. It restarts and reloads nothing, writes no setting to a file, resets no counter and
-//! takes no checkpoint. A setting that a session cannot set is refused before anything is made.
+//! sessions. If its terms allow a reload, it changes settings of the server's files, too, and puts
+//! them back. It restarts nothing, resets no counter and takes no checkpoint. A setting that it may
+//! not change is refused before anything is made.
 //!
 //! The database has a comment with host, boot and process. A later visit from there drops what a
 //! dead process left; `drop database` does it otherwise.
 //!
-//! All receipts are the server's word: an address does not say which processes of which machine
-//! serve it. What other databases do in a run is counted by the server and is a finding of the run.
+//! On this machine, receipts are those of plumb's own servers: the kernel's word about the server's
+//! processes. Elsewhere all receipts are the server's word. What other databases do in a run is
+//! counted by the server and is a finding of the run.
 //!
 //! Rejected: plumb's tables in a schema of an existing database. Its catalogs would grow, and
 //! autovacuum, statistics and locks of the owner's tables would meet those of the study.
 //!
-//! Limits: workloads that write nothing but their own index (`large-sort`). No reload-level
-//! settings. Pages stay in the caches between runs, the same for all arms.
+//! Limits: workloads that write nothing but their own index (`large-sort`). Pages stay in the
+//! caches between runs, the same for all arms.
 
+mod fitness;
+pub mod journal;
+mod local;
+mod reload;
 mod run;
 mod target;
 
+pub use reload::Undo;
 pub use target::VisitedTarget;
 
 use crate::PostgresError;
 use crate::address::ServerAddress;
-use crate::receipts::rule_of;
 use crate::run::WORDS;
 use crate::session::ServerSession;
 use crate::workload;
 use crate::workload::parameter;
+use fitness::{Facts, Fit};
+use journal::ChangedSetting;
+use local::{LocalServer, Whereabouts};
 use plumb_study::definition::Study;
 use plumb_study::machine;
-use plumb_units::TakesEffect;
+use plumb_units::Bytes;
+use reload::Wanted;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Start of the names of databases.
 pub const PREFIX: &str = "plumb_";
-const OLDEST: i32 = 140_000;
 /// Start of the comment of a database: then host and process.
 const MARK: &str = "made by plumb on ";
-/// Facts of a server and of the rights of a session.
-const FACTS: &str = "select current_setting('server_version'), current_setting('server_version_num')::int, \
-                     pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on', \
-                     (select rolcreatedb or rolsuper from pg_roles where rolname = current_user), current_user::text";
 /// Databases of visits, each with its comment.
 const LEFT: &str = "select datname::text, coalesce(shobj_description(oid, 'pg_database'), '') from pg_database \
                     where datname like 'plumb\\_%'";
 
+/// Permission to change settings of the server's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReloadRight {
+    #[default]
+    Refused,
+    Allowed,
+}
+
+/// Rights and places that a user gives to a visit.
+#[derive(Debug, Clone, Default)]
+pub struct VisitTerms {
+    pub reload: ReloadRight,
+    /// Directory of undo journals; without one, no setting of the server's files is changed.
+    pub journals: Option<PathBuf>,
+}
+
 /// A server that a study may use.
-#[derive(Clone)]
 pub struct Visit {
     address: ServerAddress,
-    version: String,
+    facts: Facts,
+    place: Whereabouts,
+    terms: VisitTerms,
     /// Databases that dead processes of this host left.
     left: Vec<String>,
+    /// Settings that a killed study left.
+    undo: Option<Undo>,
+}
+
+/// Settings of a study by the way in which they reach the server.
+#[derive(Default)]
+struct Ways {
+    session: Vec<String>,
+    reload: Vec<Wanted>,
 }
 
 impl Visit {
     /// Connects to a server and reads what it is; nothing is changed.
     ///
     /// # Errors
-    /// If it does not answer, is too old, in recovery or read-only, or the user may make no
-    /// database.
-    pub fn of(address: &ServerAddress) -> Result<Visit, PostgresError> {
-        const DURING: &str = "the server is looked at";
+    /// If it does not answer, is too old, in recovery, read-only or behind a pooler, the user may
+    /// make no database, or another study changes its settings.
+    pub fn of(address: &ServerAddress, terms: VisitTerms) -> Result<Visit, PostgresError> {
+        let Fit { facts, place } = fitness::require(address)?;
         let mut session = ServerSession::connect(address, "plumb visit")?;
-        let rows = session.rows(DURING, FACTS, &[])?;
-        let failed = |error: postgres::Error| address.failed(DURING, &error);
-        let [row] = &rows[..] else { return Err(PostgresError::Unfit(format!("{address}: no facts"))) };
-        let version: String = row.try_get(0).map_err(failed)?;
-        let number: i32 = row.try_get(1).map_err(failed)?;
-        let user: String = row.try_get(5).map_err(failed)?;
-        let is = |column: usize| row.try_get::<_, bool>(column).unwrap_or_default();
-        let refused = match () {
-            () if number < OLDEST => Some(format!("it is PostgreSQL {version}, expected 14 or later")),
-            () if is(2) => Some("it is in recovery, and a study makes a database; name its primary".to_string()),
-            () if is(3) => Some(
-                "default_transaction_read_only is on, and a study makes a database; name a user that may write"
-                    .to_string(),
-            ),
-            () if !is(4) => Some(format!(
-                "{user} may not make a database; `alter role {user} createdb`, or name another user"
-            )),
-            () => None,
-        };
-        if let Some(why) = refused {
-            return Err(PostgresError::Unfit(format!("{address}: {why}")));
-        }
-        let found = session.rows(DURING, LEFT, &[])?;
+        let found = session.rows("the server is looked at", LEFT, &[])?;
         let named = found.iter().filter_map(|row| {
             let (name, comment) = (row.try_get::<_, String>(0).ok()?, row.try_get::<_, String>(1).ok()?);
             is_left(&comment).then_some(name)
         });
-        Ok(Visit { address: address.clone(), version, left: named.collect() })
+        let left = named.collect();
+        let mut undo = None;
+        if let Some(directory) = &terms.journals {
+            let path = journal::path_in(directory, &reload::identity(&mut session)?);
+            if fs::symlink_metadata(&path).is_ok() {
+                undo = Some(Undo::of(&path, &|_| Ok(address.clone()))?);
+            }
+        }
+        Ok(Visit { address: address.clone(), facts, place, terms, left, undo })
+    }
+
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
+    /// Returns the file that names the settings to put back while a study changes some.
+    #[must_use]
+    pub fn journal(&self) -> Option<PathBuf> {
+        let directory = self.terms.journals.as_ref().filter(|_| self.terms.reload == ReloadRight::Allowed)?;
+        let mut session = ServerSession::connect(&self.address, "plumb visit").ok()?;
+        Some(journal::path_in(directory, &reload::identity(&mut session).ok()?))
     }
 
     /// Returns what a study would do to the server, a sentence each.
     ///
     /// # Errors
-    /// If the study needs a setting that a session cannot set, or its workload writes.
+    /// If the study needs a setting that may not be changed, its workload writes, or the server's
+    /// disk is too small.
     pub fn intentions(&self, study: &Study) -> Result<Vec<String>, PostgresError> {
-        let mut set: Vec<&str> = Vec::new();
-        for assignment in study.all_settings().filter(|set| parameter(&set.name).is_none()) {
-            let name = assignment.name.as_str();
-            let is_word = WORDS.contains(&name);
-            let takes_effect = rule_of(name).map(|rule| rule.takes_effect);
-            if is_word || takes_effect != Some(TakesEffect::Session) {
-                return Err(PostgresError::Unfit(format!(
-                    "{name} = {}: a server of others takes settings of a session alone, and nothing is restarted or \
-                     reloaded; leave --target out of this study",
-                    assignment.value
-                )));
-            }
-            if !set.contains(&name) {
-                set.push(name);
-            }
-        }
+        let Ways { session, reload } = self.ways(study)?;
         let work = study.work.as_ref().map(|work| work.workload.name).unwrap_or_default();
         let execution = workload::execution(work)?;
         if execution.writes() {
@@ -129,29 +146,130 @@ impl Visit {
             )));
         }
         let room = study.work.as_ref().map(|work| execution.room(work)).unwrap_or_default();
-        let mut all = vec![
-            format!(
-                "make a database {PREFIX}... on {} (PostgreSQL {}), and drop it at the end",
-                self.address, self.version
-            ),
-            format!(
-                "load {} rows into it, and build an index in each run; that takes up to {room} of its disk",
-                study.rows()
-            ),
-        ];
-        if !set.is_empty() {
-            all.push(format!("set in its own sessions: {}", set.join(", ")));
+        let mut all = Vec::new();
+        if let Some(undo) = &self.undo {
+            all.extend(undo.intentions()?.into_iter().map(|what| format!("undo a killed study: {what}")));
         }
         if !self.left.is_empty() {
             all.push(format!("drop what a killed study of this machine left: {}", self.left.join(", ")));
         }
+        all.push(format!(
+            "make a database {PREFIX}... on {} (PostgreSQL {}), and drop it at the end",
+            self.address, self.facts.version
+        ));
+        all.push(format!(
+            "load {} rows into it, and build an index in each run; that takes up to {room} of its disk, {}",
+            study.rows(),
+            self.disk_left(room)?
+        ));
+        if !session.is_empty() {
+            all.push(format!("set in its own sessions: {}", session.join(", ")));
+        }
+        for set in self.changes(&reload)? {
+            let back = set
+                .before
+                .map_or("RESET at the end".to_string(), |before| format!("{before} again at the end"));
+            all.push(format!(
+                "ALTER SYSTEM SET {} = {} in turn, with a reload; {back}",
+                set.name,
+                set.ours.join(", ")
+            ));
+        }
         Ok(all)
+    }
+
+    /// Returns what changes in the server's files, with the values before.
+    fn changes(&self, wanted: &[Wanted]) -> Result<Vec<ChangedSetting>, PostgresError> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<&str> = wanted.iter().map(|set| set.name.as_str()).collect();
+        let refused =
+            |why: &str| Err(PostgresError::Unfit(format!("{}: {}: {why}", self.address, names.join(", "))));
+        if self.terms.reload == ReloadRight::Refused {
+            return refused(
+                "a session cannot set it, only the server's files with a reload; --allow-reload allows that, and puts the \
+                 value back",
+            );
+        }
+        if self.terms.journals.is_none() {
+            return refused("its old value has no place to be noted; set HOME or XDG_STATE_HOME");
+        }
+        let Some(undo) = &self.undo else {
+            reload::require_loaded(&self.address)?;
+            return reload::planned(&self.address, self.facts.number, wanted);
+        };
+        // What a killed study left is no change of others, and is put back first.
+        let mut planned = reload::planned(&self.address, self.facts.number, wanted)?;
+        for set in &mut planned {
+            set.before = undo.back(&set.name).unwrap_or_else(|| set.before.take());
+        }
+        Ok(planned)
+    }
+
+    /// Sorts the settings of a study by the way in which they reach the server.
+    fn ways(&self, study: &Study) -> Result<Ways, PostgresError> {
+        let mut ways = Ways::default();
+        let mut session = ServerSession::connect(&self.address, "plumb visit")?;
+        for assignment in study.all_settings().filter(|set| parameter(&set.name).is_none()) {
+            let (name, value) = (&assignment.name, &assignment.value);
+            let refused =
+                |why: &str| Err(PostgresError::Unfit(format!("{}: {name} = {value}: {why}", self.address)));
+            if WORDS.contains(&name.as_str()) {
+                return refused(
+                    "the server of --target is one, and is sampled where it can be; leave --target out of this study",
+                );
+            }
+            match reload::context(&mut session, name)?.as_deref() {
+                Some("user" | "superuser") if !ways.session.contains(name) => ways.session.push(name.clone()),
+                Some("user" | "superuser") => {}
+                Some("sighup") => match ways.reload.iter_mut().find(|known| known.name == *name) {
+                    Some(known) if known.values.contains(value) => {}
+                    Some(known) => known.values.push(value.clone()),
+                    None => ways.reload.push(Wanted { name: name.clone(), values: vec![value.clone()] }),
+                },
+                Some("postmaster") => {
+                    return refused(
+                        "it needs a restart, and plumb restarts no server of others; leave --target out of this study",
+                    );
+                }
+                Some(context) => {
+                    return refused(&format!("its context is {context}, so that no study can vary it"));
+                }
+                None => return refused("the server has no such setting"),
+            }
+        }
+        Ok(ways)
+    }
+
+    /// Returns the free room of the server's disk in words.
+    fn disk_left(&self, room: Bytes) -> Result<String, PostgresError> {
+        match self.place.here().and_then(LocalServer::free) {
+            None => Ok("whose free room is not seen from here".to_string()),
+            Some(free) if free >= room => Ok(format!("of which {free} are free")),
+            Some(free) => Err(PostgresError::Unfit(format!(
+                "{}: {room} are needed for table, index, sort and log, and {free} are free; use fewer --rows",
+                self.address
+            ))),
+        }
     }
 
     /// Returns the server in a line, with the limits of its receipts.
     fn described(&self) -> String {
-        format!("PostgreSQL {} at {}, receipts: inside only", self.version, self.address)
+        let receipts = match &self.place {
+            Whereabouts::Here(_) => "on this machine, receipts: outside and inside".to_string(),
+            Whereabouts::Elsewhere(why) => format!("receipts: inside only ({why})"),
+        };
+        format!("PostgreSQL {} at {}, {receipts}", self.facts.version, self.address)
     }
+}
+
+/// Returns the journal of settings that a killed study left on a server.
+#[must_use]
+pub fn left_behind(address: &ServerAddress, journals: &Path) -> Option<PathBuf> {
+    let mut session = ServerSession::connect(address, "plumb visit").ok()?;
+    let path = journal::path_in(journals, &reload::identity(&mut session).ok()?);
+    journal::JournalFile::take(&path).is_ok().then_some(path)
 }
 
 /// Returns the comment of a database of this process.

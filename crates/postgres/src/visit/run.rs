@@ -1,17 +1,28 @@
 //! One run of a visit: settings of a session, the work, its verification, and what others did.
+//!
+//! On this machine the processes of the study's database, and those of the whole server, are
+//! watched as those of plumb's own servers are. Sessions of other databases are left out, but the server's
+//! background processes work for them, too.
 
+use super::fitness::Facts;
+use super::local::LocalServer;
 use crate::PostgresError;
 use crate::address::ServerAddress;
-use crate::evidence::InForce;
+use crate::assemble::{self, MadeRun};
+use crate::evidence::{GivenSetting, InForce, ServerEvidence};
+use crate::process::{self, SharedMapping};
+use crate::run::with_the_server;
 use crate::session::ServerSession;
-use crate::workload::{self, WorkPlace};
+use crate::watch::{EventSampling, ProcessWatch, WatchScope, WatchedProcesses, WatchedServer};
+use crate::workload::{self, WorkOutcome, WorkPlace};
 use plumb_events::{Cancel, Unit, clock};
+use plumb_host::readings::DiskStats;
 use plumb_record::calendar::Moment;
 use plumb_record::{
-    Finding, Header, Held, ParameterRow, Phase, Receipt, Record, Seen, SettingRow, StatisticRow,
+    Finding, Header, Held, HostCpu, ParameterRow, Phase, Receipt, Record, Seen, SettingRow, StatisticRow,
 };
-use plumb_study::machine;
-use plumb_study::vocabulary::Assignment;
+use plumb_study::disturbance::{self, MachineCounters, Stretch};
+use plumb_study::machine::{self, CpuTimes};
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::Work;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -28,10 +39,41 @@ const COUNTERS: &str = "select datname = current_database(), sum(temp_bytes)::bi
 /// A run before its start.
 pub(super) struct Place<'a> {
     pub server: &'a ServerAddress,
-    pub version: &'a str,
+    pub facts: &'a Facts,
+    /// `None` if no process of the server is seen.
+    pub local: Option<&'a LocalServer>,
     pub work: &'a Work,
-    pub settings: &'a [Assignment],
+    /// All settings of the arm.
+    pub asked: &'a [GivenSetting],
+    pub session: Vec<(String, String)>,
     pub command_line: &'a str,
+}
+
+/// Readings from outside the server, of the measured time.
+struct Outside {
+    watched: WatchedProcesses,
+    disk: Option<DiskStats>,
+    shared: Option<SharedMapping>,
+    host_cpu: Option<HostCpu>,
+    stretch: Stretch,
+}
+
+/// A watch from outside that is running.
+struct OutsideWatch<'a> {
+    local: &'a LocalServer,
+    watch: ProcessWatch,
+    counters: disturbance::Watched,
+    earlier: MachineCounters,
+    cpu: Option<CpuTimes>,
+    load: Option<f64>,
+    disk: Option<DiskStats>,
+}
+
+/// Times of a run: its begin on the monotonic clock, begin and end by the calendar.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    begin: Nanos,
+    wall: (Duration, Duration),
 }
 
 /// Counters of a group of databases.
@@ -77,23 +119,55 @@ impl Activity {
     }
 }
 
+impl<'a> OutsideWatch<'a> {
+    fn start(server: &ServerAddress, local: &'a LocalServer) -> Result<OutsideWatch<'a>, PostgresError> {
+        let watched = WatchedServer {
+            server,
+            postmaster: local.postmaster,
+            data: &local.data,
+            scope: WatchScope::Database,
+        };
+        let watch = ProcessWatch::start(&watched, EventSampling::On)?;
+        let counters = disturbance::Watched::of(&[]);
+        let disk = local.disk().and_then(|disk| DiskStats::read(&disk).ok());
+        let (cpu, load, earlier) = (CpuTimes::read(), machine::load_average(), counters.read());
+        Ok(OutsideWatch { local, watch, counters, earlier, cpu, load, disk })
+    }
+
+    fn end(self) -> Outside {
+        let (later, cpu) = (self.counters.read(), CpuTimes::read());
+        let disk = self.local.disk().and_then(|disk| DiskStats::read(&disk).ok());
+        let watched = self.watch.end();
+        let clients = Stretch::between(&self.counters, &self.earlier, &later);
+        let host_cpu = cpu.zip(self.cpu);
+        Outside {
+            stretch: with_the_server(clients, &watched, Nanos(0)),
+            disk: disk.zip(self.disk).map(|(later, earlier)| later.since(&earlier)),
+            shared: process::shared_mapping(self.local.postmaster),
+            host_cpu: host_cpu
+                .map(|(later, earlier)| later.since(&earlier, self.load, machine::load_average())),
+            watched,
+        }
+    }
+}
+
 impl Place<'_> {
     /// Does the work once, verifies it and undoes it.
     pub fn run(&self, cancel: &Cancel) -> Result<Record, PostgresError> {
         let execution = workload::execution(self.work.workload.name)?;
-        let set: Vec<(String, String)> =
-            self.settings.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
-        let place = WorkPlace { server: self.server, work: self.work, session: &set, cancel };
+        let place = WorkPlace { server: self.server, work: self.work, session: &self.session, cancel };
         let mut readings = ServerSession::connect(self.server, "plumb readings")?;
         // What a run that was cancelled left.
         drop_indexes(&mut readings, execution.table())?;
         let mut begun = execution.begin(&place)?;
         let before = Activity::read(&mut readings)?;
+        let watch = self.local.map(|local| OutsideWatch::start(self.server, local)).transpose()?;
         let (wall, begin) = (clock::wall(), clock::now());
         cancelled_with(cancel, self.server, || begun.work())?;
         let (elapsed, end_wall) = (clock::now().saturating_sub(begin), clock::wall());
+        let outside = watch.map(OutsideWatch::end);
         let outcome = begun.outcome()?;
-        let in_force = begun.settings()?;
+        let evidence = self.evidence(begun.settings()?, elapsed, &outcome);
         let checks = begun.verify()?;
         // A session that ends publishes its counters.
         drop(begun);
@@ -101,42 +175,85 @@ impl Place<'_> {
         readings.flush_statistics()?;
         let activity = Activity::read(&mut readings)?;
         let (own, others) = (activity.own.since(before.own), activity.others.since(before.others));
-        let header = self.header([wall, end_wall], elapsed);
+        let row = |name: &str, unit, total| StatisticRow { name: name.to_string(), unit, total };
+        let counted = vec![
+            row("temporary file bytes", Unit::Bytes, own.temp_bytes),
+            row("blocks read of the database", Unit::Count, own.blocks_read),
+            row("transactions of other databases", Unit::Count, others.transactions),
+        ];
+        let times = Times { begin, wall: (wall, end_wall) };
+        let mut record = match outside {
+            Some(outside) => self.seen(outside, evidence, outcome, times),
+            None => self.told(&evidence, &outcome, times),
+        };
+        record.statistics.retain(|known| counted.iter().all(|row| row.name != known.name));
+        record.statistics.extend(counted);
+        record.findings.extend(meanwhile(others));
+        record.checks = checks;
+        Ok(record)
+    }
+
+    fn evidence(&self, in_force: Vec<InForce>, elapsed: Nanos, outcome: &WorkOutcome) -> ServerEvidence {
+        ServerEvidence {
+            major: u32::try_from(self.facts.number / 10_000).unwrap_or_default(),
+            asked: self.asked.to_vec(),
+            in_force,
+            elapsed,
+            done: outcome.done,
+            sort_lines: outcome.sort_lines.clone(),
+            ..ServerEvidence::default()
+        }
+    }
+
+    fn title(&self) -> String {
+        format!("PLUMB REPORT  Workload: {} on PostgreSQL {}", self.work.workload.name, self.facts.version)
+    }
+
+    /// Returns the record of a run whose processes were seen.
+    fn seen(&self, outside: Outside, evidence: ServerEvidence, outcome: WorkOutcome, times: Times) -> Record {
+        let Outside { watched, disk, shared, host_cpu, stretch } = outside;
+        assemble::record(&MadeRun {
+            title: self.title(),
+            server: format!("PostgreSQL {}", self.facts.version),
+            evidence: ServerEvidence { watched, disk, shared, ..evidence },
+            outcome,
+            checks: Vec::new(),
+            devices: Vec::new(),
+            work: self.work.clone(),
+            command_line: self.command_line.to_string(),
+            begin: times.begin,
+            wall: times.wall,
+            host_cpu,
+            stretch,
+        })
+    }
+
+    /// Returns the record of a run of which the server alone tells.
+    fn told(&self, evidence: &ServerEvidence, outcome: &WorkOutcome, times: Times) -> Record {
         let phase = |(phase, begun, end): &(plumb_events::Phase, Nanos, Nanos)| Phase {
             name: phase.name().to_string(),
             operation: self.work.workload.measures.to_string(),
-            start_ns: begun.saturating_sub(begin).0,
-            end_ns: end.saturating_sub(begin).0,
+            start_ns: begun.saturating_sub(times.begin).0,
+            end_ns: end.saturating_sub(times.begin).0,
             rows: outcome.rows,
             bytes: 0,
             direction: None,
         };
-        let row = |name: &str, unit, total| StatisticRow { name: name.to_string(), unit, total };
         let parameters = self.work.values();
         let parameters =
             parameters.map(|(name, value)| ParameterRow { name: name.to_string(), value: value.to_string() });
-        Ok(Record {
-            checks,
-            receipts: receipts(self.settings, &in_force),
-            findings: meanwhile(others),
+        Record {
+            receipts: evidence.asked.iter().map(|asked| by_the_server(asked, evidence)).collect(),
             phases: outcome.phases.iter().map(phase).collect(),
-            statistics: vec![
-                row("temporary file bytes", Unit::Bytes, own.temp_bytes),
-                row("blocks read of the database", Unit::Count, own.blocks_read),
-                row("transactions of other databases", Unit::Count, others.transactions),
-            ],
             parameters: parameters.collect(),
-            settings: settings(self.settings, &in_force),
-            ..Record::of(header)
-        })
+            settings: settings(self.asked, &evidence.in_force),
+            ..Record::of(self.header([times.wall.0, times.wall.1], evidence.elapsed))
+        }
     }
 
     fn header(&self, [begin, end]: [Duration; 2], elapsed: Nanos) -> Header {
         Header {
-            title: format!(
-                "PLUMB REPORT  Workload: {} on PostgreSQL {}",
-                self.work.workload.name, self.version
-            ),
+            title: self.title(),
             workload: self.work.workload.name.to_string(),
             plumb_version: env!("CARGO_PKG_VERSION").to_string(),
             git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
@@ -199,27 +316,22 @@ fn drop_indexes(session: &mut ServerSession<'_>, table: &str) -> Result<(), Post
     Ok(())
 }
 
-/// Returns the receipts: values of the working session, by the server's word.
-fn receipts(asked: &[Assignment], in_force: &[InForce]) -> Vec<Receipt> {
-    let receipt = |asked: &Assignment| {
-        let found = in_force.iter().find(|set| set.name == asked.name);
-        let (held, evidence) = match found {
-            Some(set) if set.source == "session" => {
-                (Held::Held, format!("pg_settings of the working session: {}", set.shown()))
-            }
-            Some(set) => (
-                Held::Contradicted,
-                format!("pg_settings of the working session: {} by {}", set.shown(), set.source),
-            ),
-            None => (Held::NotChecked, "pg_settings has no such row".to_string()),
-        };
-        let (setting, asked) = (asked.name.clone(), asked.value.clone());
-        Receipt { setting, asked, evidence, held, seen: Seen::Inside }
+/// Returns the receipt of a setting by the server's word: the value in force, and its origin.
+fn by_the_server(asked: &GivenSetting, evidence: &ServerEvidence) -> Receipt {
+    let (held, evidence) = match evidence.setting(&asked.name) {
+        Some(set) => {
+            let origins = ["session", "configuration file"];
+            let is_same = set.value == asked.canonical && origins.contains(&set.source.as_str());
+            let held = if is_same { Held::Held } else { Held::Contradicted };
+            (held, format!("pg_settings of the working session: {} by {}", set.shown(), set.source))
+        }
+        None => (Held::NotChecked, "pg_settings has no such row".to_string()),
     };
-    asked.iter().map(receipt).collect()
+    let (setting, asked) = (asked.name.clone(), asked.value.clone());
+    Receipt { setting, asked, evidence, held, seen: Seen::Inside }
 }
 
-fn settings(asked: &[Assignment], in_force: &[InForce]) -> Vec<SettingRow> {
+fn settings(asked: &[GivenSetting], in_force: &[InForce]) -> Vec<SettingRow> {
     let of_study = |set: &&InForce| asked.iter().any(|asked| asked.name == set.name);
     let row = |set: &InForce| SettingRow {
         name: set.name.clone(),

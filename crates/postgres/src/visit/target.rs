@@ -1,8 +1,11 @@
 //! The database of a visit, from its making to its end.
 
+use super::journal::ChangedSetting;
+use super::reload::{Reloads, Wanted};
 use super::{PREFIX, Visit, mark, quoted, run};
 use crate::PostgresError;
 use crate::address::ServerAddress;
+use crate::evidence::GivenSetting;
 use crate::session::ServerSession;
 use crate::workload;
 use crate::workload::parameter;
@@ -56,6 +59,14 @@ pub struct VisitedTarget<'a> {
     opening: Opening<'a>,
     visit: Visit,
     work: Work,
+    /// Settings that need a reload, with their old values.
+    changes: Vec<ChangedSetting>,
+    /// Values that the server makes of settings.
+    known: Vec<GivenSetting>,
+    /// Lines about values that stay.
+    said: Vec<String>,
+    // Dropped in this order: settings of all sessions first.
+    reloads: Option<Reloads>,
     database: Option<OwnDatabase>,
 }
 
@@ -68,13 +79,30 @@ impl<'a> VisitedTarget<'a> {
         opening: Opening<'a>,
     ) -> Result<VisitedTarget<'a>, PostgresError> {
         visit.intentions(study)?;
+        let changes = visit.changes(&visit.ways(study)?.reload)?;
         let work = study.work.clone();
         let work =
             work.ok_or_else(|| PostgresError::Unfit(format!("study {}: it has no workload", study.name)))?;
-        Ok(VisitedTarget { opening, visit, work, database: None })
+        workload::require(&work)?;
+        Ok(VisitedTarget {
+            opening,
+            visit,
+            work,
+            changes,
+            known: Vec::new(),
+            said: Vec::new(),
+            reloads: None,
+            database: None,
+        })
     }
 
     fn make(&mut self, name: &str) -> Result<(), PostgresError> {
+        if let Some(undo) = self.visit.undo.take() {
+            self.said.extend(undo.carry_out()?);
+            // Its values are those before this study.
+            let wanted = |set: &ChangedSetting| Wanted { name: set.name.clone(), values: set.ours.clone() };
+            self.changes = self.visit.changes(&self.changes.iter().map(wanted).collect::<Vec<_>>())?;
+        }
         for left in &self.visit.left {
             OwnDatabase::drop_now(&self.visit.address, left)?;
         }
@@ -83,17 +111,22 @@ impl<'a> VisitedTarget<'a> {
         let database = self.database.insert(OwnDatabase::make(&self.visit.address, &name)?);
         let own = database.server.at(&database.name);
         let mut session = ServerSession::connect(&own, "plumb load")?;
-        workload::execution(self.work.workload.name)?.load(&mut session, &self.work, &self.opening.cancel)
+        workload::execution(self.work.workload.name)?.load(&mut session, &self.work, &self.opening.cancel)?;
+        if let (false, Some(directory)) = (self.changes.is_empty(), &self.visit.terms.journals) {
+            self.reloads = Some(Reloads::begin(&self.visit.address, directory, self.changes.clone())?);
+        }
+        Ok(())
     }
 }
 
 impl VisitedTarget<'_> {
     /// Rejects arms whose settings the server makes the same of, and values that it refuses.
-    fn require_treatments(&self, arms: &[Vec<Assignment>]) -> Result<(), StudyError> {
+    fn require_treatments(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError> {
         let mut known: Vec<(&Vec<Assignment>, Vec<String>)> = Vec::new();
-        for arm in arms {
+        for arm in preparation.arms {
             let effective = self.effective(arm)?;
-            if let Some((same, _)) = known.iter().find(|(_, before)| *before == effective) {
+            let same = known.iter().find(|(_, before)| *before == effective);
+            if let Some((same, _)) = same.filter(|_| !preparation.expects_same) {
                 let shown = |arm: &[Assignment]| {
                     let words = arm.iter().map(|set| format!("{}={}", set.name, set.value));
                     words.collect::<Vec<_>>().join(" ")
@@ -105,22 +138,75 @@ impl VisitedTarget<'_> {
         Ok(())
     }
 
-    /// Returns the values that the server makes of an arm's settings.
-    fn effective(&self, arm: &[Assignment]) -> Result<Vec<String>, PostgresError> {
+    /// Returns the values that the server makes of an arm's settings, and keeps them.
+    fn effective(&mut self, arm: &[Assignment]) -> Result<Vec<String>, PostgresError> {
+        let reloaded = self.reload(arm)?;
         let mut session = ServerSession::connect(&self.visit.address, "plumb visit")?;
         let mut values = Vec::new();
         for set in arm {
-            if parameter(&set.name).is_some() {
-                values.push(set.value.clone());
-                continue;
-            }
-            session.set(&set.name, &set.value)?;
-            let read = "select coalesce(setting, '') from pg_settings where name = $1";
-            let rows = session.rows("a setting is read", read, &[&set.name])?;
-            values
-                .push(rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or_else(|| set.value.clone()));
+            let (name, value) = (set.name.clone(), set.value.clone());
+            let canonical = if parameter(&name).is_some() {
+                value.clone()
+            } else if let Some((_, value)) = reloaded.iter().find(|(known, _)| *known == name) {
+                value.clone()
+            } else {
+                session.set(&name, &value)?;
+                let read = "select coalesce(setting, '') from pg_settings where name = $1";
+                let rows = session.rows("a setting is read", read, &[&name])?;
+                rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or_else(|| value.clone())
+            };
+            values.push(canonical.clone());
+            self.known.push(GivenSetting { name, value, canonical });
         }
         Ok(values)
+    }
+
+    /// Puts the settings of the server's files to those of an arm; returns the values in force.
+    fn reload(&mut self, arm: &[Assignment]) -> Result<Vec<(String, String)>, PostgresError> {
+        let value_of = |name: &str| arm.iter().find(|set| set.name == name).map(|set| set.value.clone());
+        self.reloads.as_mut().map_or(Ok(Vec::new()), |reloads| reloads.apply(&value_of))
+    }
+
+    fn place<'p>(
+        &'p self,
+        own: &'p ServerAddress,
+        work: &'p Work,
+        asked: &'p [GivenSetting],
+    ) -> run::Place<'p> {
+        let is_reloaded = |name: &str| self.changes.iter().any(|set| set.name == name);
+        let of_session = asked.iter().filter(|set| !is_reloaded(&set.name));
+        run::Place {
+            server: own,
+            facts: &self.visit.facts,
+            local: self.visit.place.here(),
+            work,
+            asked,
+            session: of_session.map(|set| (set.name.clone(), set.value.clone())).collect(),
+            command_line: &self.opening.command_line,
+        }
+    }
+
+    fn run_once(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, PostgresError> {
+        let none = || PostgresError::Unfit("no database was made".to_string());
+        self.reload(settings)?;
+        let database = self.database.as_ref().ok_or_else(none)?;
+        let own = database.server.at(&database.name);
+        let mut work = self.work.clone();
+        let mut asked = Vec::new();
+        for set in settings {
+            if parameter(&set.name).is_some() {
+                work.set(&set.name, &set.value).map_err(PostgresError::Unfit)?;
+                continue;
+            }
+            let known = self.known.iter().find(|known| known.name == set.name && known.value == set.value);
+            let as_typed = || GivenSetting {
+                name: set.name.clone(),
+                value: set.value.clone(),
+                canonical: set.value.clone(),
+            };
+            asked.push(known.cloned().unwrap_or_else(as_typed));
+        }
+        self.place(&own, &work, &asked).run(cancel)
     }
 }
 
@@ -134,7 +220,7 @@ impl Target for VisitedTarget<'_> {
         let made = self.make(preparation.name);
         self.opening.cancel.check().map_err(PostgresError::from)?;
         made?;
-        if preparation.expects_same { Ok(()) } else { self.require_treatments(preparation.arms) }
+        self.require_treatments(preparation)
     }
 
     /// Waits for nothing: the device is another machine's, or used by others.
@@ -143,28 +229,19 @@ impl Target for VisitedTarget<'_> {
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord> {
-        let Some(database) = &self.database else {
-            return Err(NoRecord::Failed("no database was made".to_string().into()));
-        };
-        let own = database.server.at(&database.name);
-        let mut work = self.work.clone();
-        let (varied, set): (Vec<_>, Vec<_>) =
-            settings.iter().cloned().partition(|set| parameter(&set.name).is_some());
-        varied
-            .iter()
-            .try_for_each(|set| work.set(&set.name, &set.value))
-            .map_err(|why| NoRecord::Failed(why.into()))?;
-        let place = run::Place {
-            server: &own,
-            version: &self.visit.version,
-            work: &work,
-            settings: &set,
-            command_line: &self.opening.command_line,
-        };
-        match place.run(cancel) {
+        match self.run_once(settings, cancel) {
             Ok(record) => Ok(record),
             Err(_) if cancel.check().is_err() => Err(NoRecord::Interrupted),
             Err(error) => Err(NoRecord::Failed(error.into())),
         }
+    }
+
+    fn end(&mut self) -> Vec<String> {
+        let mut said = std::mem::take(&mut self.said);
+        match self.reloads.as_mut().map_or(Ok(Vec::new()), Reloads::put_back) {
+            Ok(lines) => said.extend(lines),
+            Err(error) => said.push(error.to_string()),
+        }
+        said
     }
 }

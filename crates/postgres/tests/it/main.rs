@@ -2,6 +2,7 @@
 //! with a line, unless `PLUMB_REQUIRE_POSTGRES` is set.
 
 mod noops;
+mod reloads;
 mod runs;
 mod server;
 mod studies;

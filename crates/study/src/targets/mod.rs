@@ -118,6 +118,12 @@ pub trait Target {
     /// Does the work with these settings, verifies the result and undoes it. A failed verification
     /// is part of the record, not an error.
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord>;
+
+    /// Undoes what was made outside the target's own files; returns a line for each part that
+    /// stays.
+    fn end(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Returns the settings of an arm that are fixed when a database is made.

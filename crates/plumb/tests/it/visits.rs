@@ -1,0 +1,201 @@
+//! A study on a running server by its address: interrupted, resumed, killed, undone. Without an
+//! installed server these tests are skipped with a line.
+
+use crate::bundles::{signal, wait_for};
+use crate::program::{Ended, command, names, plumb, refused};
+use plumb_events::Cancel;
+use plumb_postgres::cluster::{Cluster, Creation, RunningServer};
+use plumb_postgres::installation::Installation;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use tempfile::TempDir;
+
+const SIZES: &str = r#"
+target = "postgres"
+name = "sizes"
+title = "x"
+question = "x"
+workload = "large-sort"
+rows = "2K"
+blocks = 5
+[settings]
+max_parallel_maintenance_workers = 0
+[[factor]]
+name = "size"
+levels = [
+    { label = "small", set = { max_wal_size = "2GB" } },
+    { label = "large", set = { max_wal_size = "3GB" } },
+]
+[[claim]]
+name = "c"
+text = "x"
+factor = "size"
+from = "small"
+to = "large"
+expect = "differs"
+"#;
+
+/// A server of others, and the directory of a study. The fields are dropped in this order.
+struct Host {
+    server: RunningServer,
+    cluster: Cluster,
+    place: TempDir,
+}
+
+impl Host {
+    fn start() -> Option<Host> {
+        let installation = match Installation::find(None) {
+            Ok(found) => found,
+            Err(error) => {
+                println!("skipped: {error}");
+                return None;
+            }
+        };
+        // A directory that the server's user can reach.
+        let place = tempfile::Builder::new().prefix("plumb-it-").tempdir_in("/var/tmp").expect("a directory");
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+        let plain = Creation { checksums: None, segment_megabytes: None };
+        let cluster = Cluster::create(place.path(), "v", &installation, &plain).expect("a cluster");
+        let server = cluster.borrowed().start(&[], &Cancel::default()).expect("it starts");
+        fs::write(place.path().join("sizes.toml"), SIZES).expect("a file");
+        Some(Host { server, cluster, place })
+    }
+
+    fn here(&self) -> &Path {
+        self.place.path()
+    }
+
+    fn url(&self) -> String {
+        format!("postgres:///postgres?host={}", self.cluster.data().display())
+    }
+
+    fn size(&self) -> String {
+        let mut client = self.server.connect("test", |_| {}).expect("a session");
+        client.query_one("show max_wal_size", &[]).expect("a row").get(0)
+    }
+
+    fn databases(&self) -> i64 {
+        let mut client = self.server.connect("test", |_| {}).expect("a session");
+        client.query_one("select count(*) from pg_database", &[]).expect("a row").get(0)
+    }
+
+    fn journals(&self) -> Vec<PathBuf> {
+        let directory = self.here().join("state/plumb");
+        let names = if directory.exists() { names(&directory) } else { Vec::new() };
+        names.into_iter().map(|name| directory.join(name)).collect()
+    }
+
+    /// Starts the study, and waits until its first run has ended.
+    fn started(&self, bundle: &str) -> Child {
+        let url = self.url();
+        let words = ["study", "sizes.toml", "--target", &url, "--allow-reload", "--yes", "--bundle", bundle];
+        let mut command = command(self.here());
+        command.args(words).env("XDG_STATE_HOME", self.here().join("state"));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+        wait_for(&self.here().join(bundle).join("runs/0001.json"));
+        child
+    }
+
+    fn run(&self, words: &[&str]) -> Ended {
+        let mut command = command(self.here());
+        let output = command.args(words).env("XDG_STATE_HOME", self.here().join("state")).output();
+        let output = output.expect("it starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+#[test]
+fn an_interrupted_study_on_a_server_leaves_nothing_and_goes_on_as_its_message_says() {
+    let Some(host) = Host::start() else { return };
+    let (size, databases) = (host.size(), host.databases());
+    let child = host.started("b");
+    assert_eq!(host.journals().len(), 1);
+    signal("INT", child.id());
+    let output = child.wait_with_output().expect("a child");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert_eq!((host.size(), host.databases(), host.journals()), (size.clone(), databases, Vec::new()));
+    let line = said.lines().find(|line| line.contains("interrupted")).expect("a message");
+    let advised = line.split('`').nth(1).expect("a command");
+    assert!(advised.starts_with("plumb study --resume b --target 'postgres://"), "{said}");
+    assert!(advised.ends_with("' --allow-reload"), "{said}");
+    let words: Vec<String> =
+        advised.split(' ').skip(1).map(|word| word.trim_matches('\'').to_string()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(["--yes"]).collect();
+    let resumed = host.run(&words);
+    assert!(resumed.code.is_some_and(|code| code != 1 && code != 2), "{resumed:?}");
+    assert_eq!((host.size(), host.databases(), host.journals()), (size, databases, Vec::new()));
+    // It has the place of its runs, and goes on nowhere else.
+    let (code, line) = refused(host.here(), ["study", "--resume", "b"]);
+    assert!(code == 2 && line.contains("add --target postgres://"), "{line}");
+    let (code, line) = refused(host.here(), ["study", "--resume", "b", "--target", "engine"]);
+    assert!(code == 2 && line.contains("--resume: the study began on PostgreSQL"), "{line}");
+}
+
+#[test]
+fn a_killed_study_on_a_server_is_undone_by_its_journal() {
+    let Some(host) = Host::start() else { return };
+    let size = host.size();
+    let mut child = host.started("b");
+    child.kill().expect("kill -9");
+    child.wait().expect("a child");
+    assert!(["2GB", "3GB"].contains(&host.size().as_str()), "{}", host.size());
+    let [journal] = &host.journals()[..] else { panic!("{:?}", host.journals()) };
+    let named = journal.to_str().expect("text");
+    let asked = host.run(&["undo", named]);
+    assert!(
+        asked.code == Some(1) && asked.stderr.contains("  ALTER SYSTEM RESET max_wal_size\n"),
+        "{asked:?}"
+    );
+    assert!(asked.stderr.contains("nothing was done: there is no terminal"), "{asked:?}");
+    fs::write(host.here().join("q.sql"), "select 1").expect("a file");
+    let plans = host.run(&["plans", "--target", &host.url(), "--query", "q.sql"]);
+    assert!(plans.code == Some(0) && plans.stderr.contains(&format!("`plumb undo {named}`")), "{plans:?}");
+    let undone = host.run(&["undo", named, "--yes"]);
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    assert_eq!((host.size(), host.journals()), (size.clone(), Vec::new()));
+    // Killed again: the next study puts it back first, then leaves nothing.
+    let mut child = host.started("c");
+    child.kill().expect("kill -9");
+    child.wait().expect("a child");
+    let (url, state) = (host.url(), host.here().join("state"));
+    let words = ["study", "sizes.toml", "--target", &url, "--allow-reload", "--blocks", "5", "--bundle", "d"];
+    let asked = host.run(&words);
+    assert!(asked.stderr.contains("undo a killed study: ALTER SYSTEM RESET max_wal_size"), "{asked:?}");
+    assert!(asked.stderr.contains("drop what a killed study of this machine left: plumb_"), "{asked:?}");
+    assert!(asked.stderr.contains("nothing was done: there is no terminal"), "{asked:?}");
+    assert_eq!(host.journals().len(), 1, "{}", state.display());
+    let made = host.run(&words.iter().copied().chain(["--yes"]).collect::<Vec<_>>());
+    assert!(made.code.is_some_and(|code| code != 1 && code != 2), "{made:?}");
+    assert_eq!((host.size(), host.databases(), host.journals()), (size, 3, Vec::new()));
+    let report = fs::read_to_string(host.here().join("d/report.txt")).expect("a report");
+    assert!(report.contains("on this machine, receipts: outside and inside"), "{report}");
+}
+
+#[test]
+fn options_of_a_running_server_are_refused_elsewhere() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let here = directory.path();
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["study", "large-sort", "--allow-reload"], 2, "--target"),
+        (
+            &["study", "pg-sort-memory", "--target", "postgres", "--allow-reload"],
+            2,
+            "--allow-reload: only a study",
+        ),
+        (&["study", "pg-sort-memory", "--target", "postgres", "--yes"], 2, "--yes: only a study on a server"),
+        (&["undo", "none.json"], 1, "none.json"),
+        (&["undo", "."], 1, "expected a regular file"),
+    ];
+    for (arguments, code, expected) in cases {
+        let (found, line) = refused(here, arguments.iter().copied());
+        assert!(found == code && line.contains(expected), "{arguments:?}: {found} {line}");
+    }
+    fs::write(here.join("torn.json"), "{\"format\":1,\n").expect("a file");
+    let (_, line) = refused(here, ["undo", "torn.json", "--yes"]);
+    assert!(line.contains("torn.json: it is no whole undo journal"), "{line}");
+    assert!(plumb(here, ["study", "large-sort", "--target", "engine", "--yes"]).code == Some(2));
+}
