@@ -26,7 +26,7 @@ use std::ops::RangeInclusive;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) range: ValueRange,
-    /// Base units in the printed unit.
+    /// Number of base units in one printed unit.
     pub(crate) scale: f64,
     /// The choices made: an ambiguous text, and its meaning.
     pub(crate) choices: Vec<(String, String)>,

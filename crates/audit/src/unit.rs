@@ -40,7 +40,7 @@ pub(crate) struct Scale {
     pub(crate) choice: Option<(String, String)>,
 }
 
-/// A unit in all its meanings.
+/// A printed unit with each scale that its text may have.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unit {
     pub(crate) dimension: Dimension,

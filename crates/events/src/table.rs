@@ -161,7 +161,7 @@ macro_rules! statistics {
                 match self { $(Statistic::$variant => $name),* }
             }
 
-            /// Returns the unit of its number.
+            /// Returns the unit in which it is counted.
             #[must_use]
             pub const fn unit(self) -> Unit {
                 match self { $(Statistic::$variant => Unit::$unit),* }

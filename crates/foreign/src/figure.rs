@@ -211,12 +211,19 @@ pub fn is_figure(text: &str) -> bool {
     text.starts_with(starts) && (printed(text, FigureUnit::NUMBER).is_some() || clock(text).is_some())
 }
 
+/// True if a name of a row or a column says that its figures are bytes, so that K, M and G are
+/// multiples of 1024 there: `Physical Memory`.
+#[must_use]
+pub fn is_of_bytes(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["memory", "size"].iter().any(|word| name.contains(word))
+}
+
 /// Returns the unit that all texts of a column share, if its heading has none: `4:51`,
 /// `724 MB/sec`, `3.7 GB`. K, M and G are bytes only under a heading of memory or size.
 #[must_use]
 pub fn unit_of(heading: &str, texts: &[&str]) -> Option<FigureUnit> {
-    let heading = heading.to_lowercase();
-    let is_bytes = heading.contains("memory") || heading.contains("size");
+    let is_bytes = is_of_bytes(heading);
     let unit = |text: &str| {
         let rest = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || "+-.,".contains(letter));
         match rest.trim_start() {

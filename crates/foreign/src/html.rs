@@ -51,6 +51,23 @@ pub fn tables(part: &SourcePart<'_>) -> Vec<PageTable> {
     page.tables
 }
 
+/// Returns the text of a part of a page, without its tags.
+#[must_use]
+pub fn text(part: &str) -> String {
+    let mut found = String::new();
+    {
+        let found = &mut found;
+        let read = |event: CallbackEvent<'_>, _: Span<usize>| -> Option<Infallible> {
+            if let CallbackEvent::String { value } = event {
+                found.push_str(&String::from_utf8_lossy(value));
+            }
+            None
+        };
+        Tokenizer::new_with_emitter(part, CallbackEmitter::new(read)).for_each(drop);
+    }
+    spaced(&found)
+}
+
 /// A cell of the current row.
 #[derive(Debug, Default)]
 struct Raw {

@@ -31,10 +31,36 @@ pub struct Import {
     pub record: Option<Record>,
 }
 
-/// Imports all reports of a file. Fails if the file has none, or more than is kept.
+const BUNDLE: &str = "give its bundle, the directory that it is in, to `plumb report` or `plumb compare`";
+
+/// Titles of this program's other documents, each with its kind and the command that takes it. They
+/// are refused, because their tables look like pasted ones with another arithmetic.
+const OTHERS: [(&str, &str, &str); 5] = [
+    ("PLUMB CALIBRATION", "a calibration", BUNDLE),
+    ("PLUMB COMPARE PERIOD REPORT", "a comparison", "import the two reports that it compares"),
+    ("PLUMB AUDIT", "an audit", "give the file of its claim to `plumb audit`"),
+    ("PLUMB SNOOP", "a trace", BUNDLE),
+    ("DIAGNOSIS  ", "a diagnosis", "import the report that it diagnoses"),
+];
+
+/// Imports all reports of a file. Fails if the file has none or more than is kept, or is another
+/// document of this program, such as a calibration.
 pub fn import(source: &Source, readers: &[Reader], plumb_version: &str) -> Result<Vec<Import>, ForeignError> {
+    if let Some((_, what, cure)) = OTHERS.iter().find(|(title, ..)| title_of(source).starts_with(title)) {
+        return Err(ForeignError::Own { path: source.path.clone(), what, cure });
+    }
     let reports = reader::reports(source, readers)?;
     Ok(reports.into_iter().map(|(reader, report)| of(source, reader, report, plumb_version)).collect())
+}
+
+/// Returns the first line of a text, or the title of a page.
+fn title_of(source: &Source) -> &str {
+    let whole = source.part(0, source.len()).text;
+    let text = whole.trim_start();
+    match text.starts_with("<!DOCTYPE html>") {
+        true => text.split_once("<title>").map_or("", |(_, title)| title),
+        false => text.trim_start_matches("# "),
+    }
 }
 
 fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> Import {

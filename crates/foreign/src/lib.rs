@@ -48,4 +48,4 @@ pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
 pub const READERS: &[Reader] =
-    &reader::joined::<25>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);
+    &reader::joined::<27>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);

@@ -55,7 +55,7 @@ const SHOWN_MOST: usize = 200;
 /// Most bytes of a table's line. The widest report has lines of 320 letters.
 const LINE_MOST: usize = 8192;
 /// Texts that mark a section's heading.
-const TAGS: [&str; 3] = ["DB/Inst:", " for DB:", "  Run: "];
+const TAGS: [&str; 4] = ["DB/Inst:", " for DB:", "  Run: ", "  Study: "];
 
 /// The kind of a line, judged without its neighbours.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,6 +188,8 @@ struct Open {
     /// The groups of its last ruler, as they stand.
     ruler: Vec<Range<usize>>,
     table: Ruled,
+    /// Letters of each cell in the line read last.
+    lengths: Vec<usize>,
     /// The lines read of the current record.
     record: Vec<Vec<Printed>>,
     record_line: u32,
@@ -370,7 +372,8 @@ impl Walk<'_> {
             names: layout.names.clone(),
             rows: Vec::new(),
         };
-        self.open = Some(Open { layout, ruler, table, record: Vec::new(), record_line: 0 });
+        let (lengths, record) = (Vec::new(), Vec::new());
+        self.open = Some(Open { layout, ruler, table, lengths, record, record_line: 0 });
         here + 1
     }
 
@@ -512,13 +515,23 @@ impl Open {
                 None => false,
             };
         }
+        let letters = |cell: &Printed| cell.raw.chars().count();
+        let lengths = cells.iter().map(letters).collect();
+        let before = std::mem::replace(&mut self.lengths, lengths);
         // A long value continues in the next line.
         if cells[0].raw.is_empty()
             && cells.iter().all(|cell| cell.raw.is_empty() || !is_number(&cell.raw))
             && let Some((_, last)) = self.table.rows.last_mut()
             && cells.iter().zip(last.iter()).all(|(cell, above)| cell.raw.is_empty() || !above.raw.is_empty())
         {
-            for (above, cell) in last.iter_mut().zip(cells) {
+            for (at, (above, cell)) in last.iter_mut().zip(cells).enumerate() {
+                // A word that is too long for its column fills it, and AWR breaks lists at commas;
+                // other lines end at a blank.
+                let is_cut = before.get(at).is_none_or(|length| *length >= columns[at].len())
+                    || above.raw.ends_with(',');
+                if !cell.raw.is_empty() && !is_cut {
+                    above.raw.push(' ');
+                }
                 above.raw.push_str(&cell.raw);
             }
             return true;

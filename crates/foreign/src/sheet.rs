@@ -5,7 +5,7 @@
 //! version and form of a report. A section without such a row is read, too: its columns have the
 //! units of their headings, and no key.
 
-use crate::figure::{FigureUnit, Quantity, Reading, read};
+use crate::figure::{FigureUnit, Quantity, Reading, is_of_bytes, read};
 use plumb_units::ValueRange;
 use serde::Serialize;
 
@@ -146,10 +146,15 @@ impl Sheet {
 
     /// Adds a row. Cells beyond the columns are dropped; missing ones are blank at `line`.
     pub fn push(&mut self, line: u32, printed: Vec<Printed>) {
+        // A table of several quantities names that of a row in its first cell.
+        let has_bytes = printed.first().is_some_and(|name| is_of_bytes(&name.raw));
         let mut printed = printed.into_iter();
         let mut cell = |column: &Column| {
             let Printed { raw, line } = printed.next().unwrap_or(Printed { raw: String::new(), line });
-            let reading = match read(&raw, column.unit) {
+            let as_bytes = (has_bytes && column.unit == FigureUnit::NUMBER)
+                .then(|| read(&raw, FigureUnit::BYTES))
+                .filter(|reading| reading.value().is_some());
+            let reading = match as_bytes.unwrap_or_else(|| read(&raw, column.unit)) {
                 // An unknown column may have words.
                 Reading::Absent(crate::figure::Absence::Unreadable) if column.key.is_empty() => {
                     Reading::Words
@@ -291,6 +296,31 @@ mod tests {
         assert_eq!((time.line, time.unit, time.name.as_str()), (7, "s", "LGWR: Avg Tm(ms)"));
         assert_eq!(sheet.cell(row, "reads").map(|cell| cell.raw.as_str()), Some("1.5"));
         assert_eq!(row.cells[2].reading, Reading::Words);
+    }
+
+    /// A host's memory next to its CPUs: 64413.7M are 62.9 GB, and 12.5K interrupts are thousands.
+    #[test]
+    fn multiples_in_a_row_of_memory_are_of_1024() {
+        let mut sheet = Sheet::new(None, Printed::default(), ["", "1st"].map(String::from).to_vec());
+        for (name, raw) in
+            [("Physical Memory:", "64413.7M"), ("Interrupts:", "12.5K"), ("Memory used:", "41")]
+        {
+            sheet.push(1, [name, raw].map(|raw| Printed { raw: raw.to_string(), line: 1 }).to_vec());
+        }
+        let value = |row: usize| sheet.rows[row].cells[1].reading.value();
+        assert_eq!(value(0), Some(64413.7 * 1024.0 * 1024.0));
+        assert_eq!([value(1), value(2)], [Some(12_500.0), Some(41.0)]);
+    }
+
+    #[test]
+    fn limits_of_work_areas_are_bytes() {
+        let section = crate::awr::sections::section_of("PGA Aggr Target Histogram", &[]);
+        let names = ["Low Optimal", "High Optimal", "Total Execs"].map(String::from).to_vec();
+        let mut sheet = Sheet::new(section, Printed::default(), names);
+        sheet.push(1, ["2M", "4M", "70"].map(|raw| Printed { raw: raw.to_string(), line: 1 }).to_vec());
+        let row = &sheet.rows[0];
+        assert_eq!(sheet.figure(row, "low").map(|figure| figure.value), Some(2_097_152.0));
+        assert_eq!(sheet.figure(row, "high").map(|figure| figure.unit), Some("bytes"));
     }
 
     #[test]

@@ -40,6 +40,16 @@ pub enum ForeignError {
         /// The number of its lines.
         lines: usize,
     },
+    /// A document of this program that is no report of runs.
+    #[error("{} is {what} by plumb, and import reads reports of runs and studies; {cure}", path.display())]
+    Own {
+        /// The file that was to be imported.
+        path: PathBuf,
+        /// Kind of the document, with its article.
+        what: &'static str,
+        /// Command that takes it, or what it was made from.
+        cure: &'static str,
+    },
     /// No part of the file is a plan of execution.
     #[error(
         "{} has no plan: no line of {lines} is of EXPLAIN by PostgreSQL, as text or JSON, or of a table of DBMS_XPLAN \

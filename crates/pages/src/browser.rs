@@ -6,8 +6,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-pub(crate) const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
+/// Returns a browser; prints that the test is skipped if there is none.
 pub(crate) fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).collect::<Vec<_>>();
@@ -15,11 +16,19 @@ pub(crate) fn browser() -> Option<PathBuf> {
     let found = candidates.into_iter().find(|candidate| candidate.is_file());
     let required = std::env::var_os("PLUMB_REQUIRE_BROWSER").is_some_and(|value| value == "1");
     assert!(found.is_some() || !required, "PLUMB_REQUIRE_BROWSER=1 and no {NAMES:?} in PATH");
+    if found.is_none() {
+        println!("skipped: no {NAMES:?} in PATH");
+    }
     found
 }
 
-/// Returns the DOM after its scripts ran.
+/// Returns the DOM after its scripts ran, in a window of 1300 pixels.
 pub(crate) fn dom(browser: &PathBuf, name: &str, html: &str) -> String {
+    dom_in(browser, 1300, name, html)
+}
+
+/// Returns the DOM in a window of this width. A headless browser has at least 500 pixels.
+pub(crate) fn dom_in(browser: &PathBuf, width: u32, name: &str, html: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     std::fs::write(&page, html).unwrap();
@@ -30,7 +39,8 @@ pub(crate) fn dom(browser: &PathBuf, name: &str, html: &str) -> String {
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
         .args(["--no-first-run", "--disable-background-networking", "--disable-component-update"])
-        .args(["--disable-sync", "--window-size=1300,2600", "--virtual-time-budget=5000"])
+        .args(["--disable-sync", "--virtual-time-budget=5000"])
+        .arg(format!("--window-size={width},2600"))
         .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
         .arg("--dump-dom")
         .arg(format!("file://{}", page.display()))

@@ -29,7 +29,8 @@ pub fn line(name: &str, run: &Record) -> String {
     row_of(name.to_string(), |row| shown(row, run), [top_wait(run), operation])
 }
 
-/// Joins the columns: the first, the figures, two texts, and the figures of an operation.
+/// Joins the fields of a line: the bundle, the figures of the run, top wait and kind of operation,
+/// and the figures of one operation.
 fn row_of(first: String, cell: impl Fn(&FigureRow) -> String, texts: [String; 2]) -> String {
     let rows = FIGURES.iter().filter(|row| row.group == FigureGroup::Line);
     let (each, whole): (Vec<_>, Vec<_>) = rows.partition(|row| row.unit == "/op");

@@ -74,3 +74,5 @@ fn section_text(section: &plumb_report::Section, document: &Document) -> String 
 
 #[cfg(test)]
 mod browser;
+#[cfg(test)]
+mod page_rules;

@@ -207,10 +207,8 @@ fn sums(id: &'static str, title: &str, snoop: &Snoop, name: fn(&SnoopCalls) -> S
 
 fn requests(snoop: &Snoop) -> Option<Section> {
     let mut table = Table::default()
-        .text(["Disk", "D"])
-        .wrapped("Reason", 12)
-        .text(["Call"])
-        .numbers(["PID", "Requests", "Bytes", "In queue", "At the disk", "Longest"])
+        .text(["Disk", "D", "Reason", "Call"])
+        .numbers(["PID", "Requests", "Bytes", "In\nqueue", "At the\ndisk", "Longest"])
         .wrapped("File", 40);
     for row in snoop.requests.iter().take(ROWS) {
         table.row(cells![

@@ -1289,7 +1289,7 @@ fn parse_commit_every(text: &str) -> Result<u64, String> {
     parse_from_one(text, "a commit")
 }
 
-/// As `plumb run redo` takes them.
+/// Parses the sessions of a load within the range that `plumb run redo` has for them.
 fn parse_sessions(text: &str) -> Result<u64, String> {
     REDO.parameter("sessions").expect("a parameter of the workload").parse(text)
 }

@@ -188,7 +188,21 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
 /// each row becomes a list of its cells.
 #[must_use]
 pub fn aligned_under_head(rows: &[Vec<String>]) -> String {
-    match terminal_width() {
+    under_head(rows, terminal_width())
+}
+
+/// Columns of a list of sentences in a file or a pipe.
+const SENTENCES_WIDTH: usize = 100;
+
+/// Formats rows of several sentences as [`aligned_under_head`], and in a file or a pipe as on a
+/// terminal of 100 columns: side by side, their sentences would make lines of several hundred.
+#[must_use]
+pub fn sentences_under_head(rows: &[Vec<String>]) -> String {
+    under_head(rows, Some(terminal_width().unwrap_or(SENTENCES_WIDTH)))
+}
+
+fn under_head(rows: &[Vec<String>], width: Option<usize>) -> String {
+    match width {
         Some(width) => {
             let width = width.max(text::WIDTH_MIN);
             wrapped(rows, width).unwrap_or_else(|_| one_below_the_other(rows, width))

@@ -22,7 +22,7 @@ use plumb_postgres::watch::EVENTS;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;

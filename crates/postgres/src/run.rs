@@ -35,7 +35,7 @@ use std::process::Command;
 /// Request for a run of a server.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PostgresRun {
-    /// Text form of a path ([`plumb_units::path_text`]).
+    /// Data directory of the server, as text ([`plumb_units::path_text`]).
     pub home: String,
     pub path: String,
     /// Directory of the server's programs.

@@ -67,15 +67,15 @@ pub(crate) const LEVEL_SHARE: f64 = 0.6;
 /// Distribution of the error over the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spending {
-    /// All of it by a planned last block: g(k) = ln(1 + (e - 1) k/n), the spending function that
-    /// imitates equal cuts at all looks (Lan, DeMets 1983; Pocock 1977).
+    /// The whole error by a planned last block: g(k) = ln(1 + (e - 1) k/n), the spending function
+    /// that imitates equal cuts at all looks (Lan, DeMets 1983; Pocock 1977).
     Planned {
         /// Most blocks that the study will run. Later ones are ignored.
         blocks: usize,
     },
-    /// Never all of it: g(k) = k / (k + scale), for studies that run until decided.
+    /// Never the whole error: g(k) = k / (k + scale), for studies that run until decided.
     Open {
-        /// Blocks after which half is spent.
+        /// Blocks after which half of the error is spent.
         scale: usize,
     },
 }

@@ -17,13 +17,12 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Does some work and meanwhile reports why sessions wait for a copy, once for each reason.
 pub fn watched<T>(
-    transactions: &Transactions<'_>,
+    transactions: Option<&Transactions<'_>>,
     say: &(dyn Fn(&str) + Sync),
     work: impl FnOnce() -> T,
 ) -> T {
-    if transactions.instance().settings.word(Setting::ArchiveLogMode) != "on" {
-        return work();
-    }
+    let archives = |open: &&Transactions<'_>| open.instance().settings.word(Setting::ArchiveLogMode) == "on";
+    let Some(transactions) = transactions.filter(archives) else { return work() };
     let over = Over::default();
     thread::scope(|scope| {
         let look = || look(transactions, say, &over);

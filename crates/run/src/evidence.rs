@@ -82,6 +82,25 @@ pub struct Asked {
     pub placed: Vec<PlaceAsked>,
 }
 
+impl Asked {
+    /// Returns the request of a command on a user's own data, which has neither seed nor
+    /// parameters. The caller fills in workload, data and command line.
+    #[must_use]
+    pub fn of_own_data(begin: Nanos) -> Asked {
+        Asked {
+            workload: String::new(),
+            data: String::new(),
+            measures: "",
+            command_line: String::new(),
+            seed: 0,
+            parameters: Vec::new(),
+            files_presized: false,
+            begin,
+            placed: Vec::new(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct PlaceAsked {
     pub word: String,

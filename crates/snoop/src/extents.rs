@@ -44,7 +44,7 @@ pub(crate) struct Sought {
     pub process: Option<u32>,
 }
 
-/// A file with one of its offsets.
+/// Place of a sector: a file, and the offset in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilePlace {
     pub file: FileNumber,

@@ -20,9 +20,9 @@ struct Steps {
 /// Change of a grid that makes room for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Growth {
-    /// Pairs become one at the low end.
+    /// Steps are merged in pairs into the lower half, so that greater values fit above.
     Up,
-    /// Pairs become one at the high end, so that there is room below.
+    /// Steps are merged in pairs into the upper half, so that smaller values fit below.
     Down,
 }
 

@@ -55,8 +55,8 @@ const READ_BYTES: u64 = 16 << 20;
 const CLIENTS_SHARE: f64 = 0.05;
 /// Factor by which a device may exceed its measured rate.
 const ABOVE: f64 = 1.1;
-/// The same factor if the bytes came from the device: more requests may be in
-/// flight than during the measurement.
+/// Factor by which a device may exceed its measured rate if its own counters confirm the bytes.
+/// More requests may be in flight than during the measurement.
 const ABOVE_OF_DEVICE: f64 = 1.5;
 
 /// Counters of the machine at one moment.
@@ -234,7 +234,7 @@ impl Stretch {
     }
 }
 
-/// A rule; `None` if its counters are unknown.
+/// Judges one circumstance. Returns `None` if the machine does not count it.
 type Rule = fn(&Stretch) -> Option<Circumstance>;
 
 /// Rules in the order of their findings; the last one, [`above_device`], needs their results.

@@ -4,7 +4,7 @@ use plumb_events::Recorder;
 use plumb_units::Nanos;
 use std::path::{Path, PathBuf};
 
-/// The next stage of a run, with the source of its progress.
+/// A stage of a run that begins now, with the counters that show its progress.
 #[derive(Debug)]
 pub enum Stage<'a> {
     /// Files are created in these directories, `bytes` in total.

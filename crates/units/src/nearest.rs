@@ -1,6 +1,6 @@
 //! Suggestions for a misspelt name.
 
-/// Most letters by which a suggestion may differ.
+/// Largest edit distance between a misspelt name and a suggestion. More would suggest any name.
 const DISTANCE_MAX: usize = 4;
 
 /// Returns the known name most like a misspelt one: one that contains it, or one that differs in

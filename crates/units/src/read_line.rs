@@ -5,12 +5,12 @@
 //! start = 45 us, rate = 1.2 GB/s, b = 8K: b / rate = 6.4 us, sort_read_fac = 8
 //! ```
 
-/// The line of reads of one device.
+/// Cost of a read of any size on one device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReadLine {
     /// Seconds before the first byte: seek, latency, system call.
     pub start_seconds: f64,
-    /// Bytes a second once it runs.
+    /// Rate after the first byte, bytes a second.
     pub bytes_per_second: f64,
 }
 

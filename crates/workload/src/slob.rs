@@ -50,11 +50,11 @@ pub enum Kind {
 /// Operations that go to the hot spot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hotspot {
-    /// None of the operations does.
+    /// No operation goes to a hot spot.
     Off,
-    /// Every N-th of the operations does.
+    /// Every N-th operation goes there.
     All,
-    /// Every N-th operation does, if it is an update.
+    /// Every N-th operation goes there if it is an update.
     Updates,
 }
 

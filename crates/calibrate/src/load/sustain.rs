@@ -45,8 +45,9 @@ pub struct Window {
 /// The windows between two changes of level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SustainedLevel {
-    /// Start and end since the start of the load.
+    /// Time from the start of the load to the first window.
     pub begin: Nanos,
+    /// Time from the start of the load to the end of the last window.
     pub end: Nanos,
     /// Median of the windows' rates, requests a second.
     pub iops: f64,

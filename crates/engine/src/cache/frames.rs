@@ -96,7 +96,7 @@ pub struct PoolCounts {
 }
 
 impl PoolCounts {
-    /// Adds the work of the next period.
+    /// Adds the counts of the period that follows.
     pub fn add(&mut self, next: &PoolCounts) {
         self.gets += next.gets;
         self.hits += next.hits;

@@ -27,7 +27,7 @@ impl SegmentDamage {
     }
 }
 
-/// Damage that all servers of a segment add to.
+/// Place of a block in its segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     /// The number of its extent.
@@ -36,7 +36,7 @@ pub(super) struct Place {
     pub(super) index: u32,
 }
 
-/// Filled by all servers that check a segment.
+/// Damage found so far. All servers that check a segment add to it.
 #[derive(Debug, Default)]
 pub(crate) struct Damage(Mutex<Found>);
 

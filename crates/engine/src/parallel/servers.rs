@@ -60,7 +60,7 @@ impl Operation {
         }
     }
 
-    /// Makes the caller do the work of the operation's servers.
+    /// Runs the servers one after the other in the caller's thread.
     pub(crate) fn without_threads(self) -> Operation {
         Operation { is_threaded: false, ..self }
     }

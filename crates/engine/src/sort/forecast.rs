@@ -27,7 +27,7 @@ const KEY_HEADER_BYTES: usize = 10;
 pub struct Forecast {
     /// Runs written during run generation; 0 if all records stay in memory.
     pub runs: u64,
-    /// Records of a run.
+    /// Records of each run but the last.
     pub run_rows: u64,
     /// Records that stay in memory until the last merge.
     pub memory_rows: u64,

@@ -228,8 +228,8 @@ pub struct Rebuilt {
 
 impl Rebuilt {
     /// Advances to the next record. Returns the first byte at which its key differs from the key
-    /// before, both followed by zeros. It is exact, also at the first record of a block. `None` if
-    /// they differ at most in zeros at their ends.
+    /// before, if zeros follow both. `None` if only zeros at their ends differ. The first record of
+    /// a block is stored whole, so its key is compared with the last one of the block before.
     #[inline]
     pub fn advance(&mut self, next: Packed<'_>) -> Option<usize> {
         // Only a corrupt block claims to share more than the key before has.

@@ -24,12 +24,13 @@
 
 use crate::probe;
 use crate::read_cost::MergeReads;
+use crate::settings::Domain;
 use crate::sort::area::{
     RecordSize, STRIP_BYTES_MAX, STRIP_BYTES_MIN, STRIP_BYTES_TARGET, STRIPS_MAX, STRIPS_MIN,
 };
 use crate::sort::merge_plan::{self, MergeCost, MergeShape};
 use crate::storage::tablespace::Purpose;
-use crate::{EngineError, Instance, Settings};
+use crate::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Phase, Session, locked, now};
 use plumb_io::MethodKind;
 use plumb_units::{BlockCount, BlockSize, Bytes, Nanos, Rate};
@@ -46,6 +47,45 @@ const MERGE_ROW_SECONDS: f64 = 25e-9;
 /// Blocks of the smallest sort area: those of the smallest merge, and one to spare.
 const AREA_BLOCKS_MIN: u64 = 4;
 const _: () = assert!(AREA_BLOCKS_MIN > merge_plan::BUFFERS_MIN as u64, "the smallest area holds a merge");
+
+/// A budget too small to be divided among sort servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLittle {
+    /// Smallest sort area of a server.
+    pub area: Bytes,
+    /// Smallest budget that gives each server that area and its write buffers.
+    pub budget: Bytes,
+}
+
+/// Returns the sort area of each of `servers` that share a budget equally, in whole blocks. Write
+/// buffers on top of the areas come out of the budget, because the servers take them too.
+///
+/// # Errors
+/// If an area would be smaller than `sort_area_size` may be, or than a merge needs.
+pub fn area_of_share(settings: &Settings, budget: Bytes, servers: u64) -> Result<Bytes, TooLittle> {
+    let block = settings.block_size().bytes() as u64;
+    let least = match Setting::SortAreaSize.row().domain {
+        Domain::Size(least, _) => least.max(AREA_BLOCKS_MIN * block).next_multiple_of(block),
+        _ => AREA_BLOCKS_MIN * block,
+    };
+    let buffers = buffers_on_top(settings).0;
+    let area = (budget.0 / servers).saturating_sub(buffers) / block * block;
+    if area < least {
+        let budget = (least + buffers).saturating_mul(servers);
+        return Err(TooLittle { area: Bytes(least), budget: Bytes(budget) });
+    }
+    Ok(Bytes(area))
+}
+
+/// Returns the memory of a server's write buffers that is not part of its sort area.
+#[must_use]
+pub fn buffers_on_top(settings: &Settings) -> Bytes {
+    let sort = &settings.sort;
+    match sort.sort_direct_writes {
+        Some(true) => Bytes(sort.sort_write_buffers * sort.sort_write_buffer_size.0),
+        _ => Bytes(0),
+    }
+}
 
 /// The plan of a sort, the same for all its servers.
 #[derive(Debug)]
@@ -390,6 +430,24 @@ mod tests {
         for area in [Bytes::M, 2 * Bytes::M, 4 * Bytes::M, 7 * Bytes::M] {
             let taken = decide(area);
             assert!(taken.count * taken.size <= area / 10, "{area}");
+        }
+    }
+
+    #[test]
+    fn a_budget_is_shared_in_whole_blocks_or_refused_with_the_least_that_does() {
+        let share = |budget: u64, servers, set: &[(&str, &str)]| {
+            let mut settings = Settings::default();
+            set.iter().for_each(|(name, value)| settings.set(name, value, "test").expect("in range"));
+            area_of_share(&settings, Bytes(budget), servers)
+        };
+        let direct = ("sort_direct_writes", "true");
+        assert_eq!(share(16 * Bytes::M, 8, &[]), Ok(Bytes(2 * Bytes::M)));
+        assert_eq!(share(16 * Bytes::M, 8, &[direct]), Ok(Bytes(Bytes::M)), "4 buffers of 256K on top");
+        assert_eq!(share(Bytes::M, 3, &[]), Ok(Bytes(336 * Bytes::K)));
+        for set in [&[][..], &[direct], &[direct, ("db_block_size", "32K")]] {
+            let TooLittle { area, budget } = share(Bytes::K, 5, set).expect_err("too little");
+            assert_eq!(share(budget.0, 5, set), Ok(area));
+            assert_eq!(share(budget.0 - 1, 5, set), Err(TooLittle { area, budget }));
         }
     }
 

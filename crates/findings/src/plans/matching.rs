@@ -229,12 +229,12 @@ impl<'p> Trees<'p> {
         best
     }
 
-    /// Returns what a pair costs less than both alone.
+    /// Returns the saving of matching a pair: both alone cost that much more.
     fn gain(&self, a: usize, b: usize) -> u32 {
         (ALONE * (self.sizes[0][a] + self.sizes[1][b])).saturating_sub(self.tree_cost(a, b))
     }
 
-    /// Returns what pairs cost less than all alone.
+    /// Returns the saving of these pairs together, less the cost of inputs that change places.
     fn saved(&self, pairs: &[(usize, usize)]) -> u32 {
         let gains: u32 = pairs.iter().map(|(a, b)| self.gain(*a, *b)).sum();
         gains.saturating_sub(EXCHANGED * inversions(pairs))
@@ -283,7 +283,7 @@ impl<'p> Trees<'p> {
         self.try_all(rest, theirs, chosen, best);
     }
 
-    /// Returns the pairs of operators that are one, those of inputs after their operator.
+    /// Returns the matched operators as pairs of indices. A pair precedes those of its inputs.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         let mut trees = vec![(self.inputs[0].len() - 1, self.inputs[1].len() - 1)];
@@ -301,7 +301,7 @@ impl<'p> Trees<'p> {
         pairs
     }
 
-    /// Returns the pairs of trees below two operators that are one.
+    /// Returns the matched inputs of two matched operators.
     fn input_pairs(&self, mut i: usize, mut j: usize) -> Vec<(usize, usize)> {
         loop {
             match self.inputs_edit(i, j).edit {

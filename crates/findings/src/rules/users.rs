@@ -77,9 +77,11 @@ fn outrun(signals: &Signals) -> Option<Observed> {
     let slower = p99_before > 0 && p99_during as f64 > SLOWER * p99_before as f64;
     (before > 0.0 && (during < RATE_KEPT * before || slower)).then(|| {
         let evidence = format!(
-            "{during:.0} operations a second, {} of the {before:.0} before; p99 {} after {} before; {} of the blocks came \
+            "{} operations a second, {} of the {} before; p99 {} after {} before; {} of the blocks came \
              from disk",
+            count(during.round() as u64),
             percent(during / before),
+            count(before.round() as u64),
             Nanos(p99_during),
             Nanos(p99_before),
             percent(users.misses[1])

@@ -14,6 +14,7 @@ mod fragment;
 mod head;
 mod own;
 mod own_sections;
+mod own_study;
 mod page;
 pub mod sections;
 pub mod signals;
@@ -22,7 +23,7 @@ mod text;
 use crate::reader::{Begins, Fill, Reader};
 
 /// The readers of this family of reports.
-pub const READERS: [Reader; 8] = [
+pub const READERS: [Reader; 10] = [
     Reader {
         kind: "AWR compare periods report",
         begins: Begins::Line(|line| line.contains("WORKLOAD REPOSITORY COMPARE PERIOD REPORT")),
@@ -77,6 +78,22 @@ pub const READERS: [Reader; 8] = [
         check: checks::checks,
         derive: derived::figures,
         fill: Fill::With(fill::fill),
+    },
+    Reader {
+        kind: "plumb study report",
+        begins: Begins::Line(own_study::begins),
+        read: own_study::of_text,
+        check: |_| Vec::new(),
+        derive: own_study::figures,
+        fill: Fill::Derived,
+    },
+    Reader {
+        kind: "plumb study page",
+        begins: Begins::Page(|head| head.contains("<title>plumb study report")),
+        read: own_study::of_page,
+        check: |_| Vec::new(),
+        derive: own_study::figures,
+        fill: Fill::Derived,
     },
     Reader {
         kind: "AWR page",

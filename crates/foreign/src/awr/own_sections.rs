@@ -39,7 +39,7 @@ pub(super) fn head(report: &mut Report, run: &mut ImportedRun) {
 }
 
 /// Parses the seconds of `30.00 (secs)  0.50 (mins)`.
-fn seconds(cell: &Cell) -> Cell {
+pub(super) fn seconds(cell: &Cell) -> Cell {
     let raw = cell.raw.split_inclusive(')').next().unwrap_or("").to_string();
     Cell { reading: read(&raw, FigureUnit::S), raw, line: cell.line }
 }

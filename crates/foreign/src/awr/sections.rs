@@ -545,6 +545,8 @@ pub static SECTIONS: &[Section] = &[
         "pga_histogram",
         &["PGA Aggr Target Histogram"],
         &[
+            known("low", FigureUnit::BYTES, &["Low Optimal"]),
+            known("high", FigureUnit::BYTES, &["High Optimal"]),
             known("one_pass", FigureUnit::COUNT, &["1-Pass Execs"]),
             known("multi_pass", FigureUnit::COUNT, &["M-Pass Execs"]),
         ],

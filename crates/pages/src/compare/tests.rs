@@ -317,10 +317,7 @@ fn runs_ending_by_clock_explain_an_operations_time() {
 
 #[test]
 fn a_browser_shows_it_and_no_script_fails() {
-    let Some(browser) = browser::browser() else {
-        println!("skipped: no {:?} in PATH", browser::NAMES);
-        return;
-    };
+    let Some(browser) = browser::browser() else { return };
     for (name, comparison) in [("compare.html", paired()), ("compare-single.html", single())] {
         let dom = browser::dom(&browser, name, &html::render(&document(&comparison)));
         assert!(!dom.contains("data-errors="), "a script failed: {}", &dom[..400]);

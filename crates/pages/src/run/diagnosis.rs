@@ -6,12 +6,18 @@ use plumb_report::format::{Figure, Percent, Seconds};
 use plumb_report::table::{Facts, Tone};
 use plumb_report::{Document, Section, State, Summary, text};
 
+/// Why a trace, or a report of a device or a benchmark, has no finding.
+const NO_TIME: &str = "no rule was asked: there is no DB time, of which its cost would be a share; diagnose a \
+                       database's report of the same interval";
+
 /// Returns the diagnosis of a run or of an imported report.
 #[must_use]
 pub fn document(record: &Record) -> Document {
     let header = &record.header;
     let findings = &record.findings;
+    let has_time = header.db_time_ns.is_some();
     let word = match findings.len() {
+        0 if !has_time => "NOT ASKED".to_string(),
         0 => "NOTHING FOUND".to_string(),
         1 => "1 FINDING".to_string(),
         count => format!("{count} FINDINGS"),
@@ -27,7 +33,11 @@ pub fn document(record: &Record) -> Document {
     }
     let basis = "a rule fires if its share of DB time passes the gate and its figure the threshold";
     let front = Section::front("diagnosis", "Diagnosis").note(basis).facts(facts);
-    let front = if findings.is_empty() { front.note("no rule fired") } else { front };
+    let front = match (findings.is_empty(), has_time) {
+        (true, true) => front.note("no rule fired"),
+        (true, false) => front.note(NO_TIME),
+        (false, _) => front,
+    };
     let lines = findings.iter().take(3).map(|finding| ("-".to_string(), finding.what.clone()));
     Document {
         title: format!("DIAGNOSIS  {}", header.workload),
@@ -37,7 +47,7 @@ pub fn document(record: &Record) -> Document {
         state: State {
             of: "Diagnosis".to_string(),
             word,
-            tone: if findings.is_empty() { Tone::Good } else { Tone::Open },
+            tone: if findings.is_empty() && has_time { Tone::Good } else { Tone::Open },
         },
         basis: String::new(),
         reasons: Vec::new(),

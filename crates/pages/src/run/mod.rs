@@ -30,6 +30,7 @@ mod sort;
 mod summary;
 mod time;
 mod users;
+mod waited_io;
 mod work;
 
 pub(super) use device::{devices_of, facts as device_facts, in_one_line as device_line};

@@ -2,7 +2,7 @@
 
 use super::fixture::{self, empty, large_sort};
 use super::{document, sections};
-use crate::{browser, section_text};
+use crate::{browser, page_rules, section_text};
 use plumb_events::LatencyHistogram;
 use plumb_record::{
     Beside, Circumstance, DeviceLimits, DeviceSample, DeviceTally, Fact, Held, Phase, Receipt, Record,
@@ -299,40 +299,27 @@ fn a_raw_read_whose_parts_disagree_has_no_share() {
 
 #[test]
 fn a_narrow_terminal_is_kept_within() {
-    for record in [large_sort(), empty(), invalid(), hostile(), disturbed()] {
-        for width in [60, 80, 100] {
-            let (report, few) =
-                (text::render_in(&document(&record), width), summary::render_in(&document(&record), width));
-            for line in report.lines().chain(few.lines()) {
-                assert!(line.chars().count() <= width, "{width}: {line}");
-            }
-        }
-    }
+    let records = [large_sort(), empty(), invalid(), hostile(), disturbed()];
+    records.iter().for_each(|record| page_rules::keeps_within_a_terminal(&document(record)));
 }
 
 #[test]
 fn text_stays_within_its_columns() {
-    for record in [large_sort(), empty(), invalid(), hostile()] {
-        for line in text::render(&document(&record)).lines() {
-            assert!(line.chars().count() <= text::WIDTH, "too long: {line}");
-            assert_eq!(line.trim_end(), line, "trailing blanks");
-        }
-    }
+    let records = [large_sort(), empty(), invalid(), hostile()];
+    records.iter().for_each(|record| page_rules::keeps_within_its_columns(&document(record)));
 }
 
 #[test]
-fn markup_in_names_stays_text() {
+fn markup_in_names_stays_text_and_the_page_loads_nothing() {
     let page = html::render(&document(&hostile()));
-    assert!(!page.contains("<b>"), "a path became markup");
-    assert!(!page.contains("<script>fail"), "a path became a script");
+    page_rules::loads_nothing(&page);
     assert!(page.contains("/u02/&lt;b&gt;&amp;&quot;it&#39;s&quot;&lt;/script&gt;"));
 }
 
 #[test]
-fn the_page_asks_the_network_for_nothing() {
-    let page = html::render(&document(&large_sort()));
-    for reference in ["src=", "href=\"http", "@import", "url("] {
-        assert!(!page.contains(reference), "{reference}");
+fn only_tables_of_the_page_scroll_sideways() {
+    for (name, record) in [("run-narrow.html", disturbed()), ("run-long-names.html", hostile())] {
+        page_rules::scrolls_only_tables(name, &html::render(&document(&record)));
     }
 }
 
@@ -418,30 +405,14 @@ fn the_axis_covers_the_last_phase_and_sample() {
 
 #[test]
 fn the_record_is_documented() {
-    /// Collects the names of all fields, nested ones included.
-    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
-        match value {
-            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-                found.insert(name.clone());
-                names(value, found);
-            }),
-            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
-            _ => {}
-        }
-    }
-    let documented = include_str!("../../../../docs/record.md");
-    let mut fields = std::collections::BTreeSet::new();
-    names(&serde_json::to_value(disturbed()).unwrap(), &mut fields);
-    fields.retain(|name| !documented.contains(&format!("`{name}`")));
+    let record = serde_json::to_value(disturbed()).unwrap();
+    let fields = page_rules::undocumented(&record, include_str!("../../../../docs/record.md"));
     assert!(fields.is_empty(), "docs/record.md does not describe {fields:?}");
 }
 
 #[test]
 fn a_browser_draws_the_profile_and_no_script_fails() {
-    let Some(browser) = browser::browser() else {
-        println!("skipped: no {:?} in PATH", browser::NAMES);
-        return;
-    };
+    let Some(browser) = browser::browser() else { return };
     for (name, record) in [("run.html", large_sort()), ("run-hostile.html", hostile())] {
         let dom = browser::dom(&browser, name, &html::render(&document(&record)));
         assert!(dom.contains("data-plot=\"drawn\""), "the plot was not drawn");

@@ -4,7 +4,7 @@
 //! elapsed time, because then something is not measured. CPU used inside waits is part of them and
 //! has a column of its own.
 
-use super::events;
+use super::{events, waited_io};
 use plumb_events::SessionKind;
 use plumb_record::{Record, SessionTime};
 use plumb_report::format::{Figure, Percent, Seconds, SignedSeconds};
@@ -60,6 +60,7 @@ pub(super) fn parts(record: &Record) -> Option<Section> {
     let parts = Parts(parts.into_iter().filter_map(part).collect());
     let note = format!("{} s in which foreground sessions were not idle", Seconds(whole).figure());
     let section = Section::front("time", "Where the Time Went").note(note).block(Block::Parts(parts));
+    let section = waited_io::table(record).into_iter().fold(section, Section::table);
     (whole > 0).then_some(section)
 }
 

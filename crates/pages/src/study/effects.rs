@@ -6,10 +6,10 @@ use plumb_record::IoTally;
 use plumb_report::Section;
 use plumb_report::axis::LogAxis;
 use plumb_report::format::{
-    Average, Change, Ends, Figure, PerSecond, Probability, Reading, Share, Size, Throughput,
+    Average, Change, Ends, Figure, PerSecond, Probability, Reading, Seconds, Share, Size, Throughput,
 };
 use plumb_report::table::{Axis, Cell, Column, RowKind, Table};
-use plumb_study::analysis::result::{Analysis, Arm, Effect, IoTable};
+use plumb_study::analysis::result::{Analysis, Arm, ArmFigure, ArmUnit, Effect, IoTable};
 
 /// Columns of a drawing in text.
 const WIDTH: usize = 34;
@@ -168,6 +168,46 @@ pub(super) fn arms(analysis: &Analysis) -> Section {
         .table(table)
 }
 
+/// Formats a figure of an arm.
+pub(super) fn other_figure(figure: &ArmFigure) -> String {
+    let whole = figure.median.round() as u64;
+    match figure.unit {
+        ArmUnit::Bytes => Size(whole).figure(),
+        ArmUnit::Nanoseconds => format!("{} s", Seconds(whole).figure()),
+    }
+}
+
+/// Shows figures of the arms that are not the measure; `None` if no run has any.
+pub(super) fn other_figures(analysis: &Analysis) -> Option<Section> {
+    let mut names: Vec<&str> = Vec::new();
+    let moved = |figure: &&ArmFigure| figure.median > 0.0;
+    for figure in analysis.arms.iter().flat_map(|arm| &arm.others).filter(moved) {
+        if !names.contains(&figure.name.as_str()) {
+            names.push(&figure.name);
+        }
+    }
+    let mut table = Table::default().text(["Arm"]);
+    table.columns.extend(names.iter().map(|name| Column::number(in_two_lines(name))));
+    for arm in analysis.arms.iter().filter(|arm| !arm.others.is_empty()) {
+        let of = |name: &&str| arm.others.iter().find(|figure| figure.name == **name).map(other_figure);
+        let cells = names.iter().map(|name| Cell::from(of(name).unwrap_or_default()));
+        table.row(std::iter::once(Cell::from(&arm.name)).chain(cells).collect());
+    }
+    let section = Section::front("arms-others", "Other Figures of the Arms")
+        .note("medians over counted runs; the waits that take any arm the most time, of all its foreground sessions together")
+        .note("for reading: no claim tests them, and a difference may be noise");
+    (!names.is_empty()).then(|| section.table(table))
+}
+
+/// Breaks a name at the blank next to its middle.
+fn in_two_lines(name: &str) -> String {
+    let middle = name.len() / 2;
+    let at = name.match_indices(' ').map(|(at, _)| at).min_by_key(|at| at.abs_diff(middle));
+    at.map_or_else(|| name.to_string(), |at| format!("{}\n{}", &name[..at], &name[at + 1..]))
+}
+
+const MB: f64 = 1_048_576.0;
+
 /// Compares the device of each arm with the database's result; `None` unless arms differ in where
 /// files are.
 pub(super) fn devices_of_arms(analysis: &Analysis) -> Option<Section> {
@@ -187,20 +227,20 @@ pub(super) fn devices_of_arms(analysis: &Analysis) -> Option<Section> {
     let unit = analysis.study.measure.unit();
     let mut columns = vec![Column::wrapped("Arm", 34)];
     let median = with_unit("Database\n", unit);
+    let has_rate = analysis.arms.iter().any(|arm| of_device(arm)[1].is_some());
     let titles = ["8K read\nalone us", "to ref.", "Read MB/s\nalone", "to ref.", &median, "to ref."];
-    columns.extend(titles.map(Column::number));
+    let shown = titles.iter().enumerate().filter(|(at, _)| has_rate || ![2, 3].contains(at));
+    columns.extend(shown.map(|(_, title)| Column::number(*title)));
     let mut table = Table::new(columns);
     for arm in analysis.arms.iter().filter(|arm| arm.device.is_some()) {
         let ([read, rate], [read_of, rate_of]) = (of_device(arm), of_device(reference));
-        table.row(vec![
-            Cell::from(&arm.name),
-            Cell::of(read.map(|ns| Reading(ns / 1e3))),
-            to(read, read_of),
-            Cell::of(rate.map(|rate| Reading(rate / (1 << 20) as f64))),
-            to(rate, rate_of),
-            Cell::of(arm.median.map(Reading)),
-            to(arm.median, reference.median),
-        ]);
+        let mut cells =
+            vec![Cell::from(&arm.name), Cell::of(read.map(|ns| Reading(ns / 1e3))), to(read, read_of)];
+        if has_rate {
+            cells.extend([Cell::of(rate.map(|rate| Reading(rate / MB))), to(rate, rate_of)]);
+        }
+        cells.extend([Cell::of(arm.median.map(Reading)), to(arm.median, reference.median)]);
+        table.row(cells);
     }
     let section = Section::front("arms-device", "Device Beside Database")
         .note("medians of what each run measured of its own files before its work, without the database: one random read of 8K at a time, and sequential reads, many at once")

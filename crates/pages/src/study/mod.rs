@@ -112,6 +112,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
     sections.extend(effects::interactions(analysis));
     sections.extend(published::table(analysis));
     sections.push(effects::arms(analysis));
+    sections.extend(effects::other_figures(analysis));
     sections.extend(effects::devices_of_arms(analysis));
     sections.extend(effects::arms_io(analysis));
     sections.push(noise::floor(analysis));

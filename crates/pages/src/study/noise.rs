@@ -52,7 +52,7 @@ fn noise(found: &NoiseFloor) -> Facts {
                 let share = Share(between / (within + between)).figure();
                 format!("comparing within blocks removes {share} {ends} of the variance (95% interval)")
             }
-            _ => "whether comparing within blocks removes any of it is not told".to_string(),
+            _ => "unknown if comparing within blocks removes any of it".to_string(),
         };
         facts.add(
             "Variance",

@@ -4,6 +4,7 @@
 //! of order, and the runs. Longer values continue on the next line.
 
 use super::advice::{assignments, gain, nothing_else};
+use super::effects::other_figure;
 use super::words;
 use crate::run::device_line;
 use plumb_proof::order::OrderReport;
@@ -11,7 +12,7 @@ use plumb_report::Summary;
 use plumb_report::format::{Count, Figure, Probability, Reading, Seconds, Share};
 use plumb_report::summary::LINE_MAX;
 use plumb_report::text::wrap;
-use plumb_study::analysis::result::{Analysis, Counted, JudgedClaim};
+use plumb_study::analysis::result::{Analysis, Arm, Counted, JudgedClaim};
 
 /// Column of values: two blanks, the longest name, and two blanks.
 const VALUE_COLUMN: usize = 15;
@@ -20,8 +21,10 @@ const SETTINGS_LINES_MAX: usize = 2;
 /// Characters of a claim's name that are shown.
 const NAME_WIDTH: usize = 24;
 pub(crate) const LINES: usize = 24;
-/// The first line and those below the claims.
+/// The first line and those below the claims, without other figures.
 const OTHER_LINES: usize = 12;
+/// Lines of other figures, if arms have any.
+const FIGURES_LINES: usize = 2;
 /// Lines of the excluded statistic's share, if a claim has one.
 const EXPLAINED_LINES: usize = 2;
 
@@ -41,8 +44,9 @@ fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
     let explained = analysis.claims.iter().any(|claim| claim.covered.is_some());
     let more = analysis.environment.devices.len().saturating_sub(1) + words::one_device(analysis).len();
-    let most =
-        (LINES - OTHER_LINES - if explained { EXPLAINED_LINES } else { 0 }).saturating_sub(more).max(2);
+    let more = more + if explained { EXPLAINED_LINES } else { 0 };
+    let more = more + others(analysis).map_or(0, |_| FIGURES_LINES);
+    let most = (LINES - OTHER_LINES).saturating_sub(more).max(2);
     let left_out = worst_first.len().saturating_sub(most);
     if left_out > 0 {
         // Doubtful claims are kept first, then the others in their order.
@@ -78,6 +82,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     });
     let mut lines: Vec<_> = said.map(|said| ("Caution", said)).collect();
     lines.extend(absolute(analysis).map(|figures| ("Medians", figures)));
+    lines.extend(others(analysis).map(|figures| ("Others", figures)));
     match &analysis.recommendation {
         Some(recommendation) => {
             let room = LINE_MAX - VALUE_COLUMN;
@@ -133,6 +138,32 @@ fn absolute(analysis: &Analysis) -> Option<String> {
     for shown in analysis.claims.iter().enumerate().filter_map(of_claim) {
         let more = if count == 0 { shown } else { format!(", {shown}") };
         if line.chars().count() + more.chars().count() > LINE_MAX - VALUE_COLUMN {
+            break;
+        }
+        line.push_str(&more);
+        count += 1;
+    }
+    (count > 0).then_some(line)
+}
+
+/// Returns the other figures of the two arms of the first claim, as many as two lines have room
+/// for. Claims on interactions compare more than two arms and are passed over.
+fn others(analysis: &Analysis) -> Option<String> {
+    let (index, pair) =
+        analysis.claims.iter().enumerate().find_map(|(index, claim)| Some((index, claim.arms?)))?;
+    let [reference, treatment] = [pair.reference, pair.treatment].map(|arm| analysis.arms.get(arm));
+    let of = |arm: &Arm, name: &str| arm.others.iter().find(|figure| figure.name == name).cloned();
+    let (reference, treatment) = (reference?, treatment?);
+    let mut line = format!("claim {}: ", index + 1);
+    let mut count = 0;
+    for figure in &reference.others {
+        let Some(other) = of(treatment, &figure.name) else { continue };
+        if figure.median + other.median == 0.0 {
+            continue;
+        }
+        let shown = format!("{} {} to {}", figure.name, other_figure(figure), other_figure(&other));
+        let more = if count == 0 { shown } else { format!(", {shown}") };
+        if wrap(&format!("{line}{more}"), LINE_MAX - VALUE_COLUMN).len() > FIGURES_LINES {
             break;
         }
         line.push_str(&more);

@@ -2,8 +2,8 @@
 
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
-use super::{WIDTH, document, sections, summary as screen};
-use crate::{browser, section_text};
+use super::{document, sections, summary as screen};
+use crate::{browser, page_rules, section_text};
 use plumb_report::html::render_section;
 use plumb_report::{Document, Headline, html, summary, text};
 use plumb_study::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, WhyPart};
@@ -96,25 +96,14 @@ fn the_summary_fits_a_screen() {
 
 #[test]
 fn text_stays_within_its_columns() {
-    for study in [parallel_sort(), troubled(), unborn(), hostile()] {
-        for line in text::render(&document(&study)).lines() {
-            assert!(line.chars().count() <= WIDTH, "too long: {line}");
-            assert_eq!(line.trim_end(), line, "trailing blanks");
-        }
-    }
+    let studies = [parallel_sort(), troubled(), unborn(), hostile()];
+    studies.iter().for_each(|study| page_rules::keeps_within_its_columns(&document(study)));
 }
 
 #[test]
 fn a_narrow_terminal_is_kept_within() {
-    for study in [parallel_sort(), troubled(), unborn(), hostile()] {
-        for width in [60, 80, 100] {
-            let (report, few) =
-                (text::render_in(&document(&study), width), summary::render_in(&document(&study), width));
-            for line in report.lines().chain(few.lines()) {
-                assert!(line.chars().count() <= width, "{width}: {line}");
-            }
-        }
-    }
+    let studies = [parallel_sort(), troubled(), unborn(), hostile()];
+    studies.iter().for_each(|study| page_rules::keeps_within_a_terminal(&document(study)));
 }
 
 #[test]
@@ -178,42 +167,26 @@ fn the_parts_of_a_difference_sum_to_it() {
 }
 
 #[test]
-fn markup_in_names_stays_text() {
-    let page = html::render(&document(&hostile()));
-    assert!(!page.contains("<b>"), "a name became markup");
-    assert!(!page.contains("<script>fail"), "a name became a script");
+fn markup_in_names_stays_text_and_the_page_loads_nothing() {
+    page_rules::loads_nothing(&html::render(&document(&hostile())));
 }
 
 #[test]
-fn the_page_asks_the_network_for_nothing() {
-    let page = html::render(&document(&parallel_sort()));
-    for reference in ["src=", "href=\"http", "@import", "url("] {
-        assert!(!page.contains(reference), "{reference}");
+fn only_tables_of_the_page_scroll_sideways() {
+    for (name, study) in [("study-narrow.html", parallel_sort()), ("study-long-names.html", hostile())] {
+        page_rules::scrolls_only_tables(name, &html::render(&document(&study)));
     }
 }
 
 #[test]
 fn the_context_is_documented() {
-    /// Collects the names of all fields, nested ones included.
-    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
-        match value {
-            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-                found.insert(name.clone());
-                names(value, found);
-            }),
-            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
-            _ => {}
-        }
-    }
     // Fields shared with a run or a bundle are documented there.
     let documented = concat!(
         include_str!("../../../../docs/study.md"),
         include_str!("../../../../docs/record.md"),
         include_str!("../../../../docs/bundle.md")
     );
-    let mut fields = std::collections::BTreeSet::new();
-    names(&serde_json::to_value(troubled()).unwrap(), &mut fields);
-    fields.retain(|name| !documented.contains(&format!("`{name}`")));
+    let fields = page_rules::undocumented(&serde_json::to_value(troubled()).unwrap(), documented);
     assert!(fields.is_empty(), "docs/study.md does not describe {fields:?}");
     for version in [
         format!("`schema_version` is **{ANALYSIS_SCHEMA_VERSION}**"),
@@ -226,10 +199,7 @@ fn the_context_is_documented() {
 
 #[test]
 fn a_browser_draws_both_profiles_and_no_script_fails() {
-    let Some(browser) = browser::browser() else {
-        println!("skipped: no {:?} in PATH", browser::NAMES);
-        return;
-    };
+    let Some(browser) = browser::browser() else { return };
     for (name, study) in [("study.html", parallel_sort()), ("study-hostile.html", hostile())] {
         let dom = browser::dom(&browser, name, &html::render(&document(&study)));
         let moving = 4;
@@ -249,10 +219,7 @@ const COUNT_OVERFLOWS: &str = "<script>document.documentElement.dataset.over = \
 
 #[test]
 fn no_figure_of_the_headline_runs_over_its_tile() {
-    let Some(browser) = browser::browser() else {
-        println!("skipped: no {:?} in PATH", browser::NAMES);
-        return;
-    };
+    let Some(browser) = browser::browser() else { return };
     let study = parallel_sort();
     let over_in = |html: String| {
         let html = html.replace("</body>", COUNT_OVERFLOWS);

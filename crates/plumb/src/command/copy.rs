@@ -56,10 +56,7 @@ pub fn run(arguments: &CopyRows) -> Result<Outcome, Failure> {
     watch.stage(&Stage::Scan { recorder: &instance.recorder, rows: 0 });
     let begin = clock::now();
     let copy = || copy::copy(&instance, &session, &view, spec);
-    let copied = match &transactions {
-        Some(open) => archiving::watched(open, &|why| watch.line(why), copy)?,
-        None => copy()?,
-    };
+    let copied = archiving::watched(transactions.as_ref(), &|why| watch.line(why), copy)?;
     let elapsed = clock::now().saturating_sub(begin);
     drop(watch);
     // The next opening has nothing to recover.

@@ -53,11 +53,7 @@ pub fn run(arguments: &Index) -> Result<Outcome, Failure> {
         data: arguments.table.clone(),
         measures: "index build",
         command_line: command_line::typed(),
-        seed: 0,
-        parameters: Vec::new(),
-        files_presized: false,
-        begin,
-        placed: Vec::new(),
+        ..Asked::of_own_data(begin)
     };
     let seen = Evidence::of(&instance, asked, measured, &devices, Vec::new()).with_limits(None, limits);
     let record = assemble::record(&seen);

@@ -4,7 +4,7 @@ use crate::arguments::{List, Listing};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
-use crate::output::{self, aligned_under_head};
+use crate::output::{self, aligned_under_head, sentences_under_head};
 use crate::targets::KINDS;
 use crate::{database, document};
 use plumb_engine::Settings;
@@ -90,7 +90,11 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
         Listing::Bundles if rows.is_empty() => "there are no bundles\n".to_string(),
         _ => {
             let shown = rows.into_iter().map(|row| row.into_iter().map(|field| field.shown).collect());
-            aligned_under_head(&std::iter::once(head).chain(shown).collect::<Vec<_>>())
+            let rows: Vec<_> = std::iter::once(head).chain(shown).collect();
+            match arguments.what {
+                Listing::Rules => sentences_under_head(&rows),
+                _ => aligned_under_head(&rows),
+            }
         }
     };
     output::print(&text).map(|()| Outcome::Fine)

@@ -87,11 +87,7 @@ pub fn import(
         data: table.clone(),
         measures: "import",
         command_line: command_line::typed(),
-        seed: 0,
-        parameters: Vec::new(),
-        files_presized: false,
-        begin,
-        placed: Vec::new(),
+        ..Asked::of_own_data(begin)
     };
     let checks = evidence::checks(judged, "the result of the import");
     let elapsed = measured.period.elapsed;
@@ -125,7 +121,7 @@ fn measured(
     let before = evidence::before_log(log);
     let measured = evidence::around(transactions.instance(), devices, || {
         let ended;
-        (imported, ended) = archiving::watched(transactions, &|why| watch.line(why), || {
+        (imported, ended) = archiving::watched(Some(transactions), &|why| watch.line(why), || {
             import_rows(transactions, session, source, spec)
         });
         ended?;
@@ -203,7 +199,7 @@ pub fn index(
     let name = arguments.name.clone().unwrap_or_else(|| types::index_name(&arguments.table, &columns));
     let begin = clock::now();
     let definition = IndexDefinition { name, columns, unique: arguments.unique };
-    archiving::watched(&transactions, &|why| output::remark(&format!("{why}\n")), || {
+    archiving::watched(Some(&transactions), &|why| output::remark(&format!("{why}\n")), || {
         transactions.create_index(&session, &arguments.table, &definition)
     })?;
     transactions.checkpoint(&session)?;

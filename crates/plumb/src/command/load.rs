@@ -64,10 +64,7 @@ pub fn run(arguments: &Load) -> Result<Outcome, Failure> {
     let load = || {
         load::load_into(instance, &session, LoadTarget { table: &arguments.table, tablespace, log }, &source)
     };
-    let loaded = match &transactions {
-        Some(open) => archiving::watched(open, &|why| watch.line(why), load)?,
-        None => load()?,
-    };
+    let loaded = archiving::watched(transactions.as_ref(), &|why| watch.line(why), load)?;
     let elapsed = clock::now().saturating_sub(begin);
     drop(watch);
     // The next opening has nothing to recover.

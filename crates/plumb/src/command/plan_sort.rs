@@ -11,7 +11,7 @@ use crate::{output, settings};
 use plumb_engine::settings::Domain;
 use plumb_engine::sort::forecast::{self, Forecast};
 use plumb_engine::sort::merge_plan;
-use plumb_engine::sort::plan::{SortPlan, TempSizes};
+use plumb_engine::sort::plan::{SortPlan, TempSizes, area_of_share};
 use plumb_engine::{Setting, Settings};
 use plumb_record::Sort;
 use plumb_run::assemble::one_pass::smallest_area;
@@ -46,13 +46,9 @@ pub fn run(arguments: &PlanSort) -> Result<Outcome, Failure> {
     let request = request(arguments)?;
     let planned = request.planned(&request.settings)?;
     if arguments.json {
-        let text = serde_json::to_string_pretty(&request.as_json(&planned))
-            .map_err(|error| Failure::run(error.to_string()))?;
-        output::print(&(text + "\n"))?;
-        return Ok(Outcome::Fine);
+        return output::print_json(&request.as_json(&planned)).map(|()| Outcome::Fine);
     }
-    output::print(&request.shown(&planned))?;
-    Ok(Outcome::Fine)
+    output::print(&request.shown(&planned)).map(|()| Outcome::Fine)
 }
 
 fn request(arguments: &PlanSort) -> Result<Request, Failure> {
@@ -93,24 +89,23 @@ impl Request {
 
     /// Sets the sort area to an equal share of the memory, less write buffers on top of it.
     fn divide(&mut self, memory: Bytes) -> Result<(), Failure> {
-        let each = memory.0 / self.servers();
-        let sort = &self.settings.sort;
-        let on_top = match sort.sort_direct_writes {
-            Some(true) => sort.sort_write_buffers * sort.sort_write_buffer_size.0,
-            _ => 0,
-        };
-        let area = each.saturating_sub(on_top) / Bytes::K;
-        let least = 64;
-        if area < least {
+        let given = memory.as_setting();
+        if self.settings.is_explicit(Setting::SortAreaSize) {
+            let area = self.settings.sort.sort_area_size.as_setting();
             return Err(Failure::usage(format!(
-                "--memory {}: {} servers with {} of write buffers each leave {area}K for a sort area, which has at least \
-                 {least}K; give more memory, or fewer servers by --set parallel_degree=N",
-                memory.as_setting(),
-                self.servers(),
-                Bytes(on_top).as_setting(),
+                "--memory {given}: --set sort_area_size={area} decides the same; give one of them"
             )));
         }
-        Ok(self.settings.set("sort_area_size", &format!("{area}K"), "--memory")?)
+        let area = area_of_share(&self.settings, memory, self.servers()).map_err(|too_little| {
+            Failure::usage(format!(
+                "--memory {given}: {} need {} each besides write buffers; give {} or more, or fewer servers by \
+                 --set parallel_degree=N",
+                plural(self.servers(), "server"),
+                too_little.area.as_setting(),
+                too_little.budget.as_setting(),
+            ))
+        })?;
+        Ok(self.settings.set(Setting::SortAreaSize.row().name, &area.as_setting(), "--memory")?)
     }
 
     fn planned(&self, settings: &Settings) -> Result<Planned, Failure> {
@@ -141,7 +136,7 @@ impl Request {
             self.key_bytes
         );
         text += &output::aligned_under_head(&self.figures(planned));
-        text += "\nMemory of the sort areas with which\n\n";
+        text += "\nSort area needed so that\n\n";
         text += &output::aligned_under_head(&self.thresholds());
         text += "\nMemory of write buffers by sort_direct_writes=true, on top of the sort areas\n\n";
         text += &output::aligned_under_head(&self.write_buffers());
@@ -175,7 +170,7 @@ impl Request {
             row("rows", count(planned.rows), count(self.rows), did(|sort| sort.rows)),
             row("bytes of a record", plan.record.bytes.to_string(), String::new(), None),
             row("runs", count(each.runs), count(each.runs * servers), did(|sort| sort.runs)),
-            row("rows in memory", count(each.memory_rows), count(each.memory_rows * servers), None),
+            row("rows never written", count(each.memory_rows), count(each.memory_rows * servers), None),
             row("bytes of runs", written.to_string(), all(written), {
                 self.did.as_ref().map(|sort| Bytes(sort.run_bytes).to_string())
             }),
@@ -204,7 +199,7 @@ impl Request {
             vec![String::new(), "sort_area_size".into(), "All Servers".into()],
             row("one merge takes all runs", self.area_for(|each| each.passes <= 1)),
             row(
-                &format!("by requests of {} or more", FULL_RATE.as_setting()),
+                &format!("it reads {} or more a request", FULL_RATE.as_setting()),
                 self.area_for(is_at_full_rate),
             ),
             row("no row is written", self.area_for(|each| each.runs == 0)),

@@ -73,7 +73,13 @@ fn what_cannot_be_planned_is_refused_in_one_line() {
     };
     let asked = ["plan-sort", "--rows", "1M", "--key-bytes", "8"];
     let small = refused(&[&asked[..], &["--memory", "100K", "--set", "parallel_degree=16"]].concat());
-    assert!(small.contains("leave 6K for a sort area") && small.lines().count() == 1, "{small}");
+    assert_eq!(
+        small.trim_end(),
+        "plumb: --memory 100K: 16 servers need 64K each besides write buffers; give 1M or more, or fewer servers \
+         by --set parallel_degree=N"
+    );
+    let twice = refused(&[&asked[..], &["--memory", "64M", "--set", "sort_area_size=4M"]].concat());
+    assert!(twice.contains("--set sort_area_size=4M decides the same"), "{twice}");
     let none = refused(&["plan-sort", "--against", "no-bundle", "--key-bytes", "8"]);
     assert!(none.contains("no-bundle") && none.lines().count() == 1, "{none}");
     fine(here, ["run", "redo", "--rows", "1K", "--bundle", "redo"]);

@@ -192,6 +192,34 @@ fn a_report_in_each_form_gives_the_figures_of_its_record() {
     }
 }
 
+/// Text, page and Markdown of a study give the medians of its analysis and its verdicts.
+#[test]
+fn a_study_in_each_form_gives_the_figures_of_its_arms() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let study = ["study", "large-sort", "--rows", "20K", "--factor", "parallel_degree=1,2", "--blocks", "2"];
+    drop(plumb(here, study.iter().chain(&["--seed", "7", "--bundle", "s"])));
+    let read = |name: &str| std::fs::read_to_string(here.join("s").join(name)).expect("a file of the bundle");
+    let analysis: serde_json::Value = serde_json::from_str(&read("analysis.json")).expect("JSON");
+    let markdown = fine(here, ["report", "s", "--format", "markdown"]);
+    let verdict = analysis["claims"][0]["verdict"]["label"].as_str().expect("a verdict");
+    for (form, text) in [("text", read("report.txt")), ("page", read("report.html")), ("markdown", markdown)]
+    {
+        let import = imported(&text);
+        let record = import.record.as_ref().unwrap_or_else(|| panic!("{form}: no interval"));
+        for arm in analysis["arms"].as_array().expect("arms") {
+            let (name, median) = (arm["name"].as_str().expect("a name"), arm["median"].as_f64());
+            let own = record.measures.iter().find(|row| row.name == format!("{name}: elapsed time"));
+            let own = own.unwrap_or_else(|| panic!("{form}: no {name} in {:#?}", record.measures)).value;
+            let median = median.expect("a median");
+            assert!((own - median).abs() <= 0.005 * median.max(0.1), "{form}: {name} {own} {median}");
+        }
+        let claims = import.imported.facts.iter().find(|fact| fact.name.starts_with("Claim 1"));
+        let said = claims.unwrap_or_else(|| panic!("{form}: {:#?}", import.imported.facts));
+        assert!(said.text.starts_with(verdict), "{form}: {} is not {verdict}", said.text);
+    }
+}
+
 #[test]
 fn a_report_of_the_command_is_a_report_to_import() {
     let directory = tempfile::tempdir().expect("a temporary directory");

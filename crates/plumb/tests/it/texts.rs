@@ -52,6 +52,16 @@ fn columns_make_pages_as_narrow_as_they_say_and_a_pipe_has_no_colour() {
 }
 
 #[test]
+fn rules_are_listed_one_below_the_other_where_a_line_would_not_fit() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let text = fine(directory.path(), ["list", "rules"]);
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 100).collect();
+    assert_eq!(wide, Vec::<&str>::new());
+    let rule = fine(directory.path(), ["list", "rules", "--where", "log switch"]);
+    assert!(rule.lines().any(|line| line.starts_with("  advice  ")), "{rule}");
+}
+
+#[test]
 fn lists_come_from_the_tables() {
     printed!("list_workloads", "list", "workloads");
     printed!("list_studies", "list", "studies");

@@ -49,11 +49,12 @@ use reload::Wanted;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Start of the names of databases.
+/// Start of the names of databases that studies make.
 pub const PREFIX: &str = "plumb_";
-/// Start of the comment of a database: then host and process.
+/// Start of the comment on such a database. Host and process follow: they tell a database that a
+/// killed process left from one in use.
 const MARK: &str = "made by plumb on ";
-/// Databases of visits, each with its comment.
+/// Query for the databases that studies made, each with its comment.
 const LEFT: &str = "select datname::text, coalesce(shobj_description(oid, 'pg_database'), '') from pg_database \
                     where datname like 'plumb\\_%'";
 

@@ -3,6 +3,7 @@
 
 use super::drawing;
 use super::escape::escape;
+use super::with_breaks;
 use crate::document::NO_DATA;
 use crate::table::{Alignment, Cell, Column, Facts, Row, RowKind, Table, Tone};
 
@@ -70,6 +71,8 @@ fn row(row: &Row, columns: &[Column], is_of_words: bool) -> String {
         let class = class(&[alignment(column), tone(cell), bar]);
         let content = match &column.axis {
             Some(axis) => drawing::drawing(cell.drawing, Some(axis)),
+            // A path has no blank at which a narrow column could break it.
+            None if matches!(column.alignment, Alignment::Wrapped(_)) => with_breaks(&indented(&cell.text)),
             None => indented(&cell.text),
         };
         let title = || column.title.lines().collect::<Vec<_>>().join(" ");

@@ -88,7 +88,7 @@ fn shares(seen: &Evidence) -> Vec<LimitShare> {
     reached.into_iter().filter_map(share).collect()
 }
 
-/// True if a tablespace lies on the tables' file system, whose limits are known.
+/// True if a tablespace lies on the file system of the tables: only its device was measured.
 fn is_beside_the_tables(seen: &Evidence, purpose: Purpose) -> bool {
     let mount = |purpose: Purpose| {
         let files = &seen.inside.tablespace(purpose).files;

@@ -49,7 +49,7 @@ fn of_ctas(seen: &Evidence) -> [MemoryArea; 3] {
     .map(|(name, bytes)| MemoryArea { name: name.to_string(), bytes })
 }
 
-/// Buffers of the servers of scans: each has the requests in flight and the one whose rows it reads.
+/// Buffers of the servers of scans. Each has the requests in flight, and the one that it reads.
 fn of_scans(seen: &Evidence, streams: u64, block_bytes: u64) -> MemoryArea {
     let settings = &seen.inside.settings;
     let request = settings.number(Setting::DbFileMultiblockReadCount).saturating_mul(block_bytes);

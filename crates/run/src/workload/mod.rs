@@ -80,7 +80,7 @@ impl<'a> Place<'a> {
         work: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let observer = self.observer;
-        archiving::watched(transactions, &|why| observer.waits(why), work)
+        archiving::watched(Some(transactions), &|why| observer.waits(why), work)
     }
 }
 

@@ -66,11 +66,7 @@ pub fn sort(request: Request<'_>, cancel: Cancel, observer: &dyn Observer) -> Re
         data: spec.input.display().to_string(),
         measures: "file sort",
         command_line: command_line.to_string(),
-        seed: 0,
-        parameters: Vec::new(),
-        files_presized: false,
-        begin: clock::now(),
-        placed: Vec::new(),
+        ..Asked::of_own_data(clock::now())
     };
     observer.stage(&Stage::Build { recorder: &instance.recorder, rows: bytes / line });
     let (measured, read) = carry_out(instance, spec, devices)?;

@@ -169,6 +169,12 @@ fn no_ratio(used: &UsedBlocks<'_>, measure: &Measure, error: &ProofError) -> Str
     let ProofError::NotPositive { block, slot, value } = error else { return error.to_string() };
     let run = used.blocks.get(*block).and_then(|(_, runs)| runs.get(*slot));
     let run = run.map_or_else(String::new, |run| format!(" in run {} ({})", run.number, run.arm));
+    if value.is_nan() {
+        return format!(
+            "{} is not known{run}: nothing of it was counted, and no number of blocks changes that",
+            measure.title()
+        );
+    }
     format!(
         "{} is {value}{run}, and no ratio can be made of it: no number of blocks changes that",
         measure.title()
@@ -186,7 +192,7 @@ fn averages(plan: &Plan, claim: &Claim, observations: &Observations) -> (Option<
         arms.iter().copied().chain(again).collect::<Vec<usize>>()
     };
     let (to, from) = (slots(&sides.to), slots(&sides.from));
-    // Times, or for a rate the time per unit: a stall counts with the time it costs.
+    // The mean of a rate would hide a stall. Of its inverse, a time per unit, a stall is a part.
     let better = measure(&plan.study, claim).better;
     let cost = |log: f64| if better == Better::Higher { (-log).exp() } else { log.exp() };
     let means = |slots: &[usize]| -> Vec<f64> {

@@ -1,5 +1,6 @@
 //! The course of a study: its end, arms, design and list of runs.
 
+use super::arm_figures;
 use super::result::{Arm, ArmDevice, ArmIo, Counted, Design, IoTable, StudyRun, StudyState};
 use super::used_blocks::{UsedBlocks, fault};
 use crate::bundle::{Ended, RunRecord, Stop};
@@ -29,16 +30,20 @@ pub(super) fn ended(used: &UsedBlocks<'_>) -> (StudyState, String, u64) {
 
 pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
     let plan = &used.contents.plan;
-    let arm = |(arm, levels): (usize, &Vec<usize>)| {
+    let counted = |arm: usize| -> Vec<&Record> {
         let records = if used.contents.has_ended() { used.records(&[arm]) } else { Vec::new() };
-        let mut values: Vec<f64> =
-            records.iter().map(|(_, record)| plan.study.measure.value(record)).collect();
+        records.into_iter().map(|(_, record)| record).collect()
+    };
+    let of_arms: Vec<Vec<&Record>> = (0..plan.design.arms.len()).map(counted).collect();
+    let events = arm_figures::events(&of_arms);
+    let arm = |(arm, levels): (usize, &Vec<usize>)| {
+        let runs = &of_arms[arm];
+        let mut values: Vec<f64> = runs.iter().map(|run| plan.study.measure.value(run)).collect();
         values.sort_unstable_by(f64::total_cmp);
         let median = median_of(&values);
         let (least, most) = (values.first().copied(), values.last().copied());
-        let runs: Vec<&Record> = records.iter().map(|(_, record)| *record).collect();
         let declared = runs.iter().map(|run| run.memory.declared_bytes()).max().filter(|bytes| *bytes > 0);
-        let io = arm_io(&runs);
+        let io = arm_io(runs);
         Arm {
             name: plan.arm_name(arm),
             levels: levels.clone(),
@@ -47,9 +52,10 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
             most,
             declared_bytes: declared,
             peak_bytes: runs.iter().filter_map(|run| run.memory.peak_rss_bytes).max(),
-            device: arm_device(&runs),
+            device: arm_device(runs),
             io_ns: (!io.is_empty()).then(|| total_of(runs.iter().map(|run| run.header.elapsed_ns))),
             io,
+            others: arm_figures::figures(runs, &events),
         }
     };
     plan.design.arms.iter().enumerate().map(arm).collect()

@@ -13,6 +13,7 @@
 //! is read. The same bundle gives the same bytes, on which `plumb verify` relies.
 
 mod advice;
+mod arm_figures;
 pub mod block_time;
 mod canary;
 mod claims;

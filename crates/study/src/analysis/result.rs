@@ -115,6 +115,25 @@ pub struct Arm {
     /// I/O of all its counted runs; empty for a command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub io: Vec<ArmIo>,
+    /// Figures other than the measure; all arms have the same events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<ArmFigure>,
+}
+
+/// A figure of an arm's counted runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmFigure {
+    /// Such as `written`, or a wait event.
+    pub name: String,
+    pub unit: ArmUnit,
+    pub median: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArmUnit {
+    Bytes,
+    Nanoseconds,
 }
 
 /// Medians of what the runs of an arm measured of the device before their work.

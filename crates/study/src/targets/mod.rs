@@ -80,7 +80,8 @@ impl From<String> for Failure {
 }
 
 impl Failure {
-    /// Formats the failure with its whole standard error in a line, if no bundle keeps that.
+    /// Formats the failure and its whole standard error as one line, because no file keeps the
+    /// standard error of such a run.
     #[must_use]
     pub fn whole(&self) -> String {
         let lines: Vec<&str> = self.errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

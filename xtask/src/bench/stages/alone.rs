@@ -95,7 +95,7 @@ impl<'a, C: Codec> Alone<'a, C> {
         Ok(alone)
     }
 
-    /// Takes rows and records from the table, and plans for them.
+    /// Scans the table once for the input of all stages: rows, records, the key that halves them.
     fn collect(&mut self) -> anyhow::Result<()> {
         let mut all = Vec::new();
         let granules = Granules::new(&self.table);

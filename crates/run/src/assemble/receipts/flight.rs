@@ -29,9 +29,9 @@ use plumb_units::Nanos;
 const SESSION_REQUESTS_MIN: u64 = 8;
 /// Fewest requests of a run that is judged.
 const REQUESTS_MIN: u64 = 32;
-/// Ratio of time in flight to waits from which on requests overlapped.
+/// Smallest ratio of time in flight to waits that shows requests in flight while sessions worked.
 const ASYNCHRONOUS_MIN: f64 = 1.05;
-/// Ratio up to which every request was waited for.
+/// Largest ratio at which sessions waited for each request from start to end.
 const SYNCHRONOUS_MAX: f64 = 1.01;
 /// Share of ring requests that may be complete when the submitting call returns: a device
 /// answers few in that time.

@@ -20,7 +20,8 @@ const TRACE_APART: Nanos = Nanos(20_000);
 const NO_PROCESSOR: Nanos = Nanos(10_000_000);
 /// Log writes that only one side may count: LGWR may have one in flight at each end of the period.
 const AT_ENDS: u64 = 2;
-/// A batch starts with a header and ends with its last log block.
+/// Bytes by which a write may exceed half the buffer: the header of its batch, and zeros up to the
+/// end of its last log block.
 const BATCH_BESIDE: u64 = 8 * Bytes::K;
 
 fn files(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {

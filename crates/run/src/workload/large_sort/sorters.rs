@@ -16,6 +16,7 @@ use super::spec;
 use crate::evidence::{self, Done, Measured, SorterDone};
 use crate::workload::Place;
 use plumb_engine::index::build::{BuildOutcome, create_index_among};
+use plumb_engine::sort::plan::{TooLittle, area_of_share, buffers_on_top};
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::clock;
 use plumb_host::limits;
@@ -24,9 +25,6 @@ use plumb_units::{Bytes, Nanos};
 use plumb_workload::Work;
 use plumb_workload::specification::LARGE_SORT;
 use std::thread;
-
-/// Smallest part of a sort server: the smallest `sort_area_size`.
-const PART_MIN: u64 = 64 * Bytes::K;
 
 /// Returns the number of builds.
 pub(super) fn count(work: &Work) -> u64 {
@@ -61,22 +59,22 @@ pub(super) fn share_out(work: &Work, settings: &mut Settings) -> Result<(), Engi
                 format!("sort_area_size={}", Bytes(settings.number(Setting::SortAreaSize)).as_setting());
             return refuse(first, second, "both decide the memory of a sort server; give one of them".into());
         }
-        let buffers = write_buffers(settings);
-        let block = settings.number(Setting::DbBlockSize);
-        let part = (budget / servers).saturating_sub(buffers) / block * block;
-        if part < PART_MIN {
-            let least = Bytes((PART_MIN.next_multiple_of(block) + buffers).saturating_mul(servers));
-            let why = format!(
-                "a server needs {} besides its write buffers; give {} or more, or fewer sorters",
-                Bytes(PART_MIN).as_setting(),
-                least.as_setting()
-            );
-            return refuse(first, of_all(), why);
+        match area_of_share(settings, Bytes(budget), servers) {
+            Ok(area) => {
+                settings.set(Setting::SortAreaSize.row().name, &area.as_setting(), "sort-memory")?;
+            }
+            Err(TooLittle { area, budget }) => {
+                let why = format!(
+                    "a server needs {} besides its write buffers; give {} or more, or fewer sorters",
+                    area.as_setting(),
+                    budget.as_setting()
+                );
+                return refuse(first, of_all(), why);
+            }
         }
-        settings.set(Setting::SortAreaSize.row().name, &Bytes(part).as_setting(), "sort-memory")?;
     }
     let area = settings.number(Setting::SortAreaSize);
-    let all = Bytes((area + write_buffers(settings)).saturating_mul(servers));
+    let all = Bytes((area + buffers_on_top(settings).0).saturating_mul(servers));
     match limits::memory() {
         Some(memory) if count(work) > 1 && all > memory.total => refuse(
             format!("sort_area_size={}", Bytes(area).as_setting()),
@@ -84,14 +82,6 @@ pub(super) fn share_out(work: &Work, settings: &mut Settings) -> Result<(), Engi
             format!("together they may take {all}, and there are {}; set a smaller area", memory.total),
         ),
         _ => Ok(()),
-    }
-}
-
-/// Memory of a server's write buffers on top of its sort area.
-fn write_buffers(settings: &Settings) -> u64 {
-    match settings.word(Setting::SortDirectWrites) {
-        "true" => settings.number(Setting::SortWriteBuffers) * settings.number(Setting::SortWriteBufferSize),
-        _ => 0,
     }
 }
 
