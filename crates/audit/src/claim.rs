@@ -170,6 +170,12 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, Claim
         ClaimError(format!("{file}:{line}: {what}"))
     };
     let raw: RawClaim = toml::from_str(text).map_err(|error| {
+        if !is_claim(text) {
+            return ClaimError(format!(
+                "{file} is no claim file; expected TOML with a statement and its [source], as docs/audit.md has \
+                 it; `plumb import {file}` checks the figures of a report"
+            ));
+        }
         at(error.span().unwrap_or(0..0), error.message().lines().next().unwrap_or("it is no claim file"))
     })?;
     let mut claim = PublishedClaim {
@@ -202,6 +208,13 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, Claim
         require_experiment(experiment, &claim.figures).map_err(|what| at(0..0, &what))?;
     }
     Ok(claim)
+}
+
+/// True if a text has a line of a claim file, so that a fault in it is worth its line.
+fn is_claim(text: &str) -> bool {
+    let begins = ["statement", "[source]", "[figures]", "[[relation]]", "[stated]", "[experiment]"];
+    let is_of_claim = |line: &str| begins.iter().any(|own| line.trim_start().starts_with(own));
+    toml::from_str::<toml::Table>(text).is_ok() || text.lines().any(is_of_claim)
 }
 
 fn near<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {

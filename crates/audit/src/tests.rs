@@ -249,6 +249,7 @@ fn a_file_that_is_no_claim_is_refused_in_one_line() {
     let good = "statement = \"x\"\n[source]\ntitle = \"t\"\nauthor = \"a\"\ndate = \"2026\"\nplace = \"p\"\n";
     let bad = [
         "",
+        "WORKLOAD REPOSITORY report for\n\nDB Name   DB Id\n",
         "statement = 5\n",
         "statement = \"x\"\n",
         "[figures]\na = { text = \"fast\" }\n",
@@ -271,7 +272,7 @@ fn a_file_that_is_no_claim_is_refused_in_one_line() {
     ];
     let mut said = String::new();
     for (number, text) in bad.iter().enumerate() {
-        let text = if number < 3 { (*text).to_string() } else { format!("{good}{text}") };
+        let text = if number < 4 { (*text).to_string() } else { format!("{good}{text}") };
         let error = parse("c.toml", "c", &text).expect_err(&text).to_string();
         assert_eq!(error.lines().count(), 1, "{error}");
         said.push_str(&format!("{error}\n"));

@@ -6,9 +6,13 @@ use crate::signals::Signals;
 use plumb_record::Finding;
 use std::cmp::Reverse;
 
-/// Returns the findings of a period: doubts about the figures first, then the largest saving.
+/// Returns the findings of a period: doubts about the figures first, then the largest saving. A
+/// reported system that was idle has none.
 #[must_use]
 pub fn findings(signals: &Signals) -> Vec<Finding> {
+    if signals.is_idle() {
+        return Vec::new();
+    }
     let mut found: Vec<(Rank, Finding)> =
         rules::of_circumstances(signals).map(|finding| (Rank::Doubt, finding)).collect();
     for rule in rules::all() {

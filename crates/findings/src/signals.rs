@@ -2,7 +2,7 @@
 
 use plumb_events::{IoStream, SessionKind};
 use plumb_record::{Circumstance, HostCpu, IoTally, LimitShare, Record, WaitEvent};
-use plumb_units::total_of;
+use plumb_units::{ValueRange, total_of};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,6 +85,8 @@ pub struct TablespaceIo {
     pub writes: IoTally,
     /// Reads of one block, if they are counted apart.
     pub single: Option<IoTally>,
+    /// Bytes and seconds of a read with the printed texts of a report.
+    pub printed_read: Option<[ValueRange; 2]>,
 }
 
 /// Throughput with the limit that bounds it.
@@ -103,8 +105,8 @@ pub struct Reached {
 pub struct ServerSignals {
     /// True if the server was restarted within the period.
     pub restarted: bool,
-    /// Share of reads by the five statements that read most.
-    pub top_sql_reads: Option<f64>,
+    /// Share of reads by the statement that reads most, and the most that five of them can have.
+    pub top_sql_reads: Option<[f64; 2]>,
     /// Share of bytes moved by backups and data pump.
     pub backup_bytes: Option<f64>,
     /// Work areas that merged once, and more than once.
@@ -269,6 +271,15 @@ impl Signals {
     #[must_use]
     pub fn with_run(self, run: RunFacts) -> Signals {
         Signals { run: Some(run), ..self }
+    }
+
+    /// True if a reported system had almost nothing to do: no rule's figure matters then.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        /// Average active sessions; one in twenty is three seconds of work in a minute.
+        const SESSIONS_LEAST: f64 = 0.05;
+        let sessions = self.db_time() as f64 / self.elapsed_ns.max(1) as f64;
+        self.origin == Origin::Import && sessions < SESSIONS_LEAST
     }
 
     /// Returns DB time; CPU plus the waits where a report does not print it.

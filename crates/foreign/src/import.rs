@@ -80,6 +80,7 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         checks: failed.take(CHECKS_MOST).cloned().collect(),
         sections: report.sheets.iter().map(section).collect(),
         unread: report.unread.len() as u64,
+        cut_after: report.cut.as_ref().map(|cut| cut.line),
     };
     let record = header(&report.run, plumb_version, &imported).map(|header| {
         let mut record = Record::of(header);

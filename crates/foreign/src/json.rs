@@ -24,6 +24,8 @@ pub struct Json {
     leaves: BTreeMap<String, Printed>,
     /// The byte of the text behind the document.
     pub end: usize,
+    /// True unless the text ends within the document.
+    pub is_closed: bool,
 }
 
 /// Reads a document from the first brace at or after a byte of a text.
@@ -39,7 +41,9 @@ pub fn read_behind(part: &SourcePart<'_>, at: usize) -> Json {
     let frames = vec![Frame::Object(String::new())];
     let mut scan = Scan { part, at, frames, json: Json::default() };
     scan.run();
-    Json { end: scan.at, ..scan.json }
+    let is_left = scan.frames.len() >= DEPTH_MOST || scan.json.leaves.len() >= LEAVES_MOST;
+    let is_closed = scan.frames.is_empty() || is_left;
+    Json { end: scan.at, is_closed, ..scan.json }
 }
 
 /// The path of a place in a list.

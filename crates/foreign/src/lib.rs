@@ -10,6 +10,7 @@
 //! check    the report's own arithmetic: intervals that must meet
 //! rounding exact values from printed ones
 //! import   the record of a run, with the imported figures and the findings next to it
+//! names    words that say whose system a report is of, and words of all reports
 //! plan     plans of execution as trees, apart from the readers: `plumb plans` compares them
 //! ```
 //!
@@ -30,6 +31,7 @@ pub mod import;
 pub mod json;
 pub mod lines;
 mod markdown;
+pub mod names;
 pub mod pg_profile;
 pub mod plan;
 pub mod reader;

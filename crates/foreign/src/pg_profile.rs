@@ -20,7 +20,7 @@ use plumb_units::ValueRange;
 /// The reader of such pages.
 pub const READERS: [Reader; 1] = [Reader {
     kind: "pg_profile page",
-    begins: Begins::Script(|page| page.contains(DATA) && page.contains("\"pgprofile_version\"")),
+    begins: Begins::Script(is_page),
     read,
     check: checks,
     derive: |_| Vec::new(),
@@ -29,6 +29,13 @@ pub const READERS: [Reader; 1] = [Reader {
 
 /// The text before the document.
 const DATA: &str = "const data={";
+
+/// True of a page of pg_profile in lower case. The version is at the end of the document, so that a
+/// page that was cut short may lack it.
+fn is_page(page: &str) -> bool {
+    let is_cut = || !page.contains("</html") && page.contains("\"datasets\"");
+    page.contains(DATA) && (page.contains("\"pgprofile_version\"") || is_cut())
+}
 
 static SECTIONS: [Section; 6] = [
     Section {
@@ -168,6 +175,7 @@ fn read(part: &SourcePart<'_>) -> Report {
         json.rows(&path, &mut sheet);
         report.sheets.extend((!sheet.rows.is_empty()).then_some(sheet));
     }
+    report.require_bracket(part, &json);
     report
 }
 

@@ -136,6 +136,7 @@ pub fn reports<'r>(
             return Err(ForeignError::TooLarge { path: source.path.clone(), most: CELLS_MOST });
         }
         report.checks = (reader.check)(&report);
+        report.excuse();
         found.push((reader, report));
     }
     // A line may look like the start of a report that has no content.
@@ -149,10 +150,16 @@ pub fn reports<'r>(
 /// Returns the parts of a file that are reports, with their readers, in the order of their lines.
 fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
     let whole = source.part(0, source.len());
-    let is_html = contains_tag(head(whole.text));
-    let begins = if is_html { pages(&whole, readers) } else { texts(&whole, readers, false) };
-    let has_known = begins.iter().any(|(_, reader)| reader.is_some());
-    let ranges = if is_html && has_known { Vec::new() } else { ranges(&whole, readers) };
+    let pages = pages(&whole, readers);
+    let is_in_page = |line: &usize| pages.iter().any(|(lines, _)| lines.contains(line));
+    let has_text = !(0..source.len()).all(|line| is_in_page(&line));
+    let mut begins = if has_text { texts(&whole, readers, false) } else { Vec::new() };
+    begins.retain(|(line, _)| !is_in_page(line));
+    begins.extend(pages.iter().map(|(lines, reader)| (lines.start, *reader)));
+    begins.sort_by_key(|(line, _)| *line);
+    let has_known = !begins.is_empty();
+    let mut ranges = if has_text { ranges(&whole, readers) } else { Vec::new() };
+    ranges.retain(|(range, _)| !is_in_page(&range.start));
     let mut begins = if has_known { begins } else { texts(&whole, readers, true) };
     if !has_known {
         begins.retain(|(line, _)| !ranges.iter().any(|(range, _)| range.contains(line)));
@@ -163,11 +170,14 @@ fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, 
             ranges.iter().map(|(range, _)| range.start).filter(|start| has_known && *start > line).min();
         first.unwrap_or(source.len())
     };
+    let end_of_page = |line: usize| {
+        let page = pages.iter().find(|(lines, _)| lines.start == line);
+        page.map_or(source.len(), |(lines, _)| lines.end)
+    };
     let ends = begins.iter().skip(1).map(|(line, _)| *line).chain([source.len()]);
-    let begun = begins
-        .iter()
-        .zip(ends)
-        .filter_map(|((line, reader), end)| Some(((*reader)?, source.part(*line, end.min(cut(*line))))));
+    let begun = begins.iter().zip(ends).map(|((line, reader), end)| {
+        (*reader, source.part(*line, end.min(cut(*line)).min(end_of_page(*line))))
+    });
     let own = ranges.iter().map(|(range, reader)| (*reader, source.part(range.start, range.end)));
     let mut parts: Vec<(&Reader, SourcePart<'_>)> = begun.chain(own).collect();
     parts.sort_by_key(|(_, part)| part.first_line());
@@ -191,7 +201,9 @@ fn ranges<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<(Range<usize
 }
 
 /// A line that begins a part, counted from 0, and its reader.
-type Begin<'r> = (usize, Option<&'r Reader>);
+type Begin<'r> = (usize, &'r Reader);
+/// The lines of a page, counted from 0, and its reader.
+type Page<'r> = (Range<usize>, &'r Reader);
 
 /// Returns the lines of text that begin a report, counted from 0.
 fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> Vec<Begin<'r>> {
@@ -217,36 +229,65 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
         }
     }
     found.sort_by_key(|(line, _)| *line);
-    found.into_iter().map(|(line, reader)| (line, Some(reader))).collect()
+    found
 }
 
-/// Returns the lines that begin a page of HTML.
-fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Begin<'r>> {
+/// Returns the pages of HTML that readers know.
+fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Page<'r>> {
     let lower = whole.text.to_ascii_lowercase();
     let mut begins: Vec<usize> = lower.match_indices("<html").map(|(at, _)| at).collect();
-    if begins.first().is_none_or(|first| *first > HEAD_BYTES) {
+    let is_page = contains_tag(head(&lower)) && !has_line(whole, readers, head(&lower).len());
+    if is_page && begins.first().is_none_or(|first| *first > HEAD_BYTES) {
         begins.insert(0, 0);
     }
     let ends = begins.iter().skip(1).copied().chain([lower.len()]);
-    let page = |(at, end): (&usize, usize)| {
-        let page = &lower[*at..end];
-        let by_head = readers.iter().find(|reader| match reader.begins {
-            Begins::Page(begins) => begins(head(page)),
-            _ => false,
-        });
-        let by_script = || {
-            readers.iter().find(|reader| match reader.begins {
-                Begins::Script(begins) => begins(page),
-                _ => false,
-            })
-        };
-        let reader = by_head.or_else(by_script);
-        let line = whole.line_of(*at) - whole.first_line();
-        (line as usize, reader)
-    };
-    let mut found: Vec<Begin<'_>> = begins.iter().zip(ends).map(page).collect();
-    found.dedup_by_key(|(line, _)| *line);
+    let mut found: Vec<Page<'_>> = begins
+        .iter()
+        .zip(ends)
+        .filter_map(|(at, end)| {
+            let reader = reader_of_page(&lower[*at..end], readers)?;
+            let line = |at: usize| (whole.line_of(at) - whole.first_line()) as usize;
+            let closed = lower[*at..end].find("</html").map(|close| line(at + close) + 1);
+            let last = if end == lower.len() { whole.lines().count() } else { line(end) };
+            let end = closed.unwrap_or_else(|| next_text(whole, readers, line(*at)..last));
+            Some((line(*at)..end, reader))
+        })
+        .collect();
+    found.dedup_by_key(|(lines, _)| lines.start);
     found
+}
+
+fn reader_of_page<'r>(page: &str, readers: &'r [Reader]) -> Option<&'r Reader> {
+    let by_head = readers.iter().find(|reader| match reader.begins {
+        Begins::Page(begins) => begins(head(page)),
+        _ => false,
+    });
+    let by_script = || {
+        readers.iter().find(|reader| match reader.begins {
+            Begins::Script(begins) => begins(page),
+            _ => false,
+        })
+    };
+    by_head.or_else(by_script)
+}
+
+/// True if a line within the first bytes of a text begins a report in text.
+fn has_line(whole: &SourcePart<'_>, readers: &[Reader], bytes: usize) -> bool {
+    let mut before_tags = whole.text[..bytes].lines().take_while(|line| !contains_tag(line));
+    before_tags.any(|line| begins_text(line, readers))
+}
+
+fn begins_text(line: &str, readers: &[Reader]) -> bool {
+    readers.iter().any(|reader| matches!(reader.begins, Begins::Line(begins) if begins(line)))
+}
+
+/// Returns the first of these lines of a page that begins a report in text; otherwise the end. The
+/// title above the first table of a page reads as such a line.
+fn next_text(whole: &SourcePart<'_>, readers: &[Reader], lines: Range<usize>) -> usize {
+    let own = whole.lines().map(|(_, line)| line).enumerate().take(lines.end).skip(lines.start);
+    let behind_head = own.skip_while(|(_, line)| !line.to_ascii_lowercase().contains("<table"));
+    let mut begun = behind_head.filter(|(_, line)| !line.contains('<') && begins_text(line, readers));
+    begun.next().map_or(lines.end, |(line, _)| line)
 }
 
 /// True if a text has a tag of tables in HTML, which reports in text never have.
@@ -306,6 +347,16 @@ mod tests {
         assert_eq!(
             found("<HTML>report\n<HTML>else\n<html>report"),
             [row("page", 1, "<HTML>report", 0), row("page", 3, "<html>report", 0)]
+        );
+        assert_eq!(
+            found("REPORT a\n1\n<html>report\n2</html>\nREPORT b\n<HTML>report<table>\nREPORT c\n3"),
+            [
+                row("report", 1, "REPORT a", 1),
+                row("page", 3, "<html>report", 1),
+                row("report", 5, "REPORT b", 0),
+                row("page", 6, "<HTML>report<table>", 0),
+                row("report", 7, "REPORT c", 1)
+            ]
         );
         assert_eq!(found("prose\nEvent Waits\n1\nWaits"), [row("fragment", 2, "Event Waits", 2)]);
         assert!(found("prose").is_empty() && found("").is_empty());

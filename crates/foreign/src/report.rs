@@ -1,8 +1,10 @@
 //! An imported report: facts of its head, tables, and lines that were not understood.
 
 use crate::figure::{Reading, is_figure};
+use crate::json::Json;
 use crate::sheet::{Cell, Remark, Sheet};
-use plumb_record::{Consistency, ImportedFact};
+use crate::source::SourcePart;
+use plumb_record::{Consistency, Consistent, ImportedFact};
 use serde::Serialize;
 
 /// Most bytes kept of a line that no table takes.
@@ -29,6 +31,19 @@ pub struct Report {
     pub empty: Vec<Remark>,
     /// The results of the report's own arithmetic.
     pub checks: Vec<Consistency>,
+    /// The end of a report that was cut short.
+    pub cut: Option<Cut>,
+}
+
+/// The end of a report that was cut short.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cut {
+    /// The last line of the report, counted from 1 in its file.
+    pub line: u32,
+    /// The first line with figures that may lack a part.
+    pub doubtful: u32,
+    /// The text that ends a whole report, such as `End of Report`.
+    pub missing: &'static str,
 }
 
 /// The run described by the head of a report. A fact that the head lacks stays empty.
@@ -93,11 +108,44 @@ impl Report {
         kept.push(Remark { line, text });
     }
 
+    /// Notes that a report without any of these texts was cut short within its last line.
+    pub fn require_end(&mut self, part: &SourcePart<'_>, marks: &[&'static str]) {
+        if !marks.iter().any(|mark| part.text.contains(mark)) {
+            let line = last_line(part);
+            self.cut = Some(Cut { line, doubtful: line, missing: marks[0] });
+        }
+    }
+
+    /// Notes that a document without its last bracket was cut short. A list or an object that the
+    /// cut left may lack members, so that all of its figures are doubtful.
+    pub fn require_bracket(&mut self, part: &SourcePart<'_>, json: &Json) {
+        let line = last_line(part);
+        self.cut = (!json.is_closed).then_some(Cut { line, doubtful: 0, missing: "}" });
+    }
+
+    /// Counts a check of a report that was cut short as one that lacks a figure, if it failed
+    /// and has a doubtful figure.
+    pub(crate) fn excuse(&mut self) {
+        let Some(cut) = &self.cut else { return };
+        for check in self.checks.iter_mut().filter(|check| check.outcome == Consistent::Fails) {
+            if check.figures.iter().any(|figure| figure.line >= cut.doubtful) {
+                check.outcome = Consistent::NotAsked;
+                check.note = format!("the report is cut short after line {}", cut.line);
+            }
+        }
+    }
+
     /// Returns the number of cells in its tables.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.sheets.iter().map(|sheet| sheet.rows.len() * sheet.columns.len()).sum()
     }
+}
+
+/// Returns the number of the last line with a text.
+fn last_line(part: &SourcePart<'_>) -> u32 {
+    let written = part.lines().filter(|(_, text)| !text.is_empty());
+    written.last().map_or(part.first_line(), |(line, _)| line)
 }
 
 /// Returns the value of a cell in the base unit of its column.

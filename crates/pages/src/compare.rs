@@ -220,13 +220,17 @@ fn sets(comparison: &Comparison) -> Section {
             state_cell(period),
             Reading(elapsed)
         ];
-        cells.extend(cells![Reading(db_time), Decimal(active)].into_iter().filter(|_| database));
+        let has_time = is_known(period, FigureGroup::Time, DB_TIME);
+        let of_time =
+            cells![Some(Reading(db_time)).filter(|_| has_time), Some(Decimal(active)).filter(|_| has_time)];
+        cells.extend(of_time.into_iter().filter(|_| database));
         table.row(cells);
     }
     let mut total = vec![Cell::default(); if database { 9 } else { 7 }];
     total[0] = Cell::from("%Diff:");
     total[6] = percent(comparison.difference(FigureGroup::Time, ELAPSED));
-    if database {
+    let has_time = || comparison.sides().iter().all(|period| is_known(period, FigureGroup::Time, DB_TIME));
+    if database && has_time() {
         total[7] = percent(comparison.difference(FigureGroup::Time, DB_TIME));
     }
     table.push(RowKind::Total, total);
@@ -289,8 +293,28 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
     ]
 }
 
-/// Builds a table of a group's figures, printed by `print`. A quotient without its denominator is
-/// not 0: it is blank, and so is its difference.
+/// True if a set has a figure, or lacks it because it counted nothing: a run of this program counts
+/// all that it does. A time, a measure or a quotient that is missing is not 0, and neither is any
+/// figure that another program's report does not have.
+fn is_known(period: &Period, group: FigureGroup, name: &str) -> bool {
+    let is_count = !is_quotient(group, name)
+        && !matches!(group, FigureGroup::Time | FigureGroup::Measure | FigureGroup::Host);
+    is_count && period.runs.iter().all(|run| run.imported.is_none()) || period.has(group, name)
+}
+
+/// True for each set that has a figure.
+fn known(comparison: &Comparison, group: FigureGroup, name: &str) -> [bool; 2] {
+    comparison.sides().map(|period| is_known(period, group, name))
+}
+
+/// Returns the cells of a figure's test, blank if a set lacks the figure.
+fn tested(comparison: &Comparison, group: FigureGroup, name: &str) -> Vec<Cell> {
+    let is_of_both = known(comparison, group, name) == [true; 2];
+    test_cells(comparison.difference(group, name).filter(|_| is_of_both))
+}
+
+/// Builds a table of a group's figures, printed by `print`. A figure that is not known is blank,
+/// and so is its difference.
 fn figures(
     comparison: &Comparison,
     group: FigureGroup,
@@ -302,16 +326,14 @@ fn figures(
     let mut table = Table::new(columns);
     for sample in samples(&comparison.first.runs, &comparison.second.runs) {
         if sample.group == group {
-            let is_quotient = is_quotient(group, &sample.name);
-            let known = comparison.sides().map(|period| !is_quotient || period.has(group, &sample.name));
+            let known = known(comparison, group, &sample.name);
             let mut cells = cells![&sample.name];
             let values = [sample.first, sample.second];
             cells.extend(values.into_iter().zip(known).map(|(values, is_known)| match is_known {
                 true => print(plumb_proof::median(&values)),
                 false => Cell::default(),
             }));
-            let difference = comparison.difference(group, &sample.name);
-            cells.extend(test_cells(difference.filter(|_| known == [true; 2])));
+            cells.extend(tested(comparison, group, &sample.name));
             table.row(cells);
         }
     }
@@ -416,7 +438,7 @@ fn hosts(comparison: &Comparison) -> Section {
         facts.add("CPUs", Cell::of(host.cpus.map(|cpus| Count(u64::from(cpus)))));
         facts.add("CPU Model", &host.cpu_model);
         facts.add("Memory", Cell::of(host.memory_bytes.map(Size)));
-        facts.add("Release", &run.header.plumb_version);
+        facts.add("Release", release(run));
         facts.add("Revision", run.header.git_revision.as_deref().unwrap_or(""));
         for device in &run.devices {
             facts.add("Path", &device.path);
@@ -437,6 +459,18 @@ fn hosts(comparison: &Comparison) -> Section {
         count => section.note(format!("notes on the device that hold on both sides are left out: {count}")),
     };
     section.table(side_by_side([first, second]))
+}
+
+/// Returns the release of what ran: this program's, or the one that an imported report names.
+fn release(run: &Record) -> &str {
+    match &run.imported {
+        None => &run.header.plumb_version,
+        Some(imported) => {
+            let named =
+                imported.facts.iter().find(|fact| ["Release", "Version"].contains(&fact.name.as_str()));
+            named.map_or("", |fact| fact.text.as_str())
+        }
+    }
 }
 
 fn memory(comparison: &Comparison) -> Section {
@@ -480,6 +514,7 @@ fn settings(comparison: &Comparison) -> Section {
     };
     let asked = comparison.sides().map(parameters);
     let known = [0, 1].map(|side| !asked[side].is_empty());
+    let without = comparison.sides().map(|period| settings(period).is_empty());
     let mut table = side_by_side(comparison.sides().map(settings));
     if known == [true; 2] {
         let mut rows = side_by_side(asked).rows;
@@ -498,6 +533,9 @@ fn settings(comparison: &Comparison) -> Section {
     match (table.rows.is_empty(), known) {
         (false, _) => section.table(table),
         (true, [true, true]) => section.note("none: both sets have the same settings and parameters"),
+        (true, _) if without.iter().any(|without| *without) => {
+            section.note("not known: a set without settings cannot be compared")
+        }
         (true, _) => section.note("none: both sets have the same settings"),
     }
 }

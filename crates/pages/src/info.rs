@@ -66,6 +66,7 @@ fn top_wait(run: &Record) -> String {
     let longest: Option<&WaitEvent> = busy.max_by_key(|event| event.time_ns);
     let (name, time_ns) = match longest {
         Some(event) if event.time_ns > run.header.db_cpu() => (event.event.as_str(), event.time_ns),
+        _ if run.header.db_cpu_ns.is_none() => return String::new(),
         _ => ("DB CPU", run.header.db_cpu()),
     };
     format!("{name} {}", Percent::of(time_ns, run.header.db_time()).figure()).trim_end().to_string()

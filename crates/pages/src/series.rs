@@ -127,11 +127,13 @@ fn pictures(members: &[Member<'_>], changes: &[ChangePoint]) -> Vec<Drawing> {
     ];
     let parts_of: Vec<BTreeMap<String, f64>> = members.iter().map(|member| parts(member.record)).collect();
     let of_part = |(colour, name): (usize, String)| {
+        // More captured than there was leaves less than nothing, which has no place on the axis.
         let point = |at: usize| {
-            let y = parts_of[at].get(&name).copied().unwrap_or(0.0).max(0.0);
-            Mark { x: x(at), y, hint: format!("report {}: {y:.2} of {name}", at + 1), ..Mark::default() }
+            let y = Some(parts_of[at].get(&name).copied().unwrap_or(0.0)).filter(|y| *y >= 0.0)?;
+            let hint = format!("report {}: {y:.2} of {name}", at + 1);
+            Some(Mark { x: x(at), y, hint, ..Mark::default() })
         };
-        let marks = all.clone().map(point).collect();
+        let marks = all.clone().filter_map(point).collect();
         let name = name.chars().take(LEGEND_MOST).collect();
         Series { name, colour, stroke: Stroke::Line, marks }
     };

@@ -68,7 +68,8 @@ stranger is to run a stranger's script.";
 const IMPORT_KINDS: &str = "\
 Kinds, recognised by content: AWR text and HTML (10.2 to 23ai; of one instance, global, of two
 periods), Statspack, and tables of these as people paste them: without a head or rulers, with tabs,
-or all on one line; fio as JSON and text; iostat -x, also as JSON; sar -d; collectl -sD; iosnoop and
+or all on one line. Releases 10.2, 21c and 23ai and HTML of two periods are untried, for want of a
+sample. Others: fio as JSON and text; iostat -x, also as JSON; sar -d; collectl -sD; iosnoop and
 biosnoop; pgbench; pages of pg_profile; ORION; CALIBRATE_IO; v$iostat_file; plans by DBMS_XPLAN; SQL
 traces (10046); flows of calls (DTrace); plumb's own reports. Other tables with tabs are read as they
 are headed. A file may have several reports.

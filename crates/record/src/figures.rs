@@ -130,7 +130,10 @@ pub const FIGURES: &[FigureRow] = &[
     row(Host, "% User time", "%", |run| host_share(run, |cpu| cpu.user_ns)),
     row(Host, "% System time", "%", |run| host_share(run, |cpu| cpu.system_ns)),
     row(Host, "% I/O wait time", "%", |run| host_share(run, |cpu| cpu.iowait_ns)),
-    row(Host, "% Steal time", "%", |run| host_share(run, |cpu| cpu.steal_ns)),
+    // A database's report does not print it.
+    row(Host, "% Steal time", "%", |run| {
+        host_share(run, |cpu| cpu.steal_ns).filter(|share| run.imported.is_none() || *share > 0.0)
+    }),
     row(Host, "% Idle time", "%", |run| host_share(run, |cpu| cpu.idle_ns)),
     row(Ratio, ACTIVE_SESSIONS, "", |run| rate(run, seconds(run.header.db_time_ns?))),
     row(Ratio, "% Blocks changed per Read", "%", |run| {
@@ -167,16 +170,29 @@ pub const FIGURES: &[FigureRow] = &[
     row(TimeModel, "background: run queue", "s", |run| of_kind(run, BACKGROUND, queued)),
     row(TimeModel, "background: unaccounted", "s", |run| of_kind(run, BACKGROUND, unaccounted)),
     row(TimeModel, "background: idle waits", "s", |run| of_kind(run, BACKGROUND, |it| it.idle_ns)),
-    row(Line, "SESSIONS", "", |run| Some(sessions(run) as f64)),
+    row(Line, "SESSIONS", "", |run| {
+        let count = sessions(run);
+        (run.imported.is_none() || count > 0).then_some(count as f64)
+    }),
     row(Line, "ELAPSED", "s", |run| Some(seconds(run.header.elapsed_ns))),
-    row(Line, "DB CPU", "/s", |run| rate(run, seconds(run.header.db_cpu()))),
-    row(Line, "DB Tm", "/s", |run| rate(run, seconds(run.header.db_time()))),
+    row(Line, "DB CPU", "/s", |run| rate(run, seconds(run.header.db_cpu_ns?))),
+    row(Line, "DB Tm", "/s", |run| rate(run, seconds(run.header.db_time_ns?))),
     row(Line, "EXECUTES", "/s", |run| count_rate(run, "execute count")),
     row(Line, "LIO", "/s", |run| count_rate(run, "session logical reads")),
-    row(Line, "PREADS", "/s", |run| count_rate(run, "physical reads")),
-    row(Line, "READ_MBS", "MB/s", |run| Some(count_rate(run, READ_BYTES)? / MB)),
-    row(Line, "PWRITES", "/s", |run| count_rate(run, "physical writes")),
-    row(Line, "WRITE_MBS", "MB/s", |run| Some(count_rate(run, WRITE_BYTES)? / MB)),
+    row(Line, "PREADS", "/s", |run| {
+        count_rate(run, "physical reads").or_else(|| measured(run, &[": reads", " read requests"]))
+    }),
+    row(Line, "READ_MBS", "MB/s", |run| {
+        let measured = || measured(run, &[": bytes read", " read bandwidth"]);
+        Some(count_rate(run, READ_BYTES).or_else(measured)? / MB)
+    }),
+    row(Line, "PWRITES", "/s", |run| {
+        count_rate(run, "physical writes").or_else(|| measured(run, &[": writes", " write requests"]))
+    }),
+    row(Line, "WRITE_MBS", "MB/s", |run| {
+        let measured = || measured(run, &[": bytes written", " write bandwidth"]);
+        Some(count_rate(run, WRITE_BYTES).or_else(measured)? / MB)
+    }),
     row(Line, "REDO_MBS", "MB/s", |run| Some(count_rate(run, "redo size")? / MB)),
     row(Line, "DFSR_LAT", "us", |run| Some(mean_wait_ns(run, "db file sequential read")? / 1e3)),
     row(Line, "DPR_LAT", "us", |run| Some(mean_wait_ns(run, "direct path read")? / 1e3)),
@@ -316,6 +332,15 @@ fn sessions(run: &Record) -> usize {
     let asked = run.receipts.iter().find(|receipt| receipt.setting == "sessions");
     let foreground = || run.sessions.iter().filter(|session| session.kind == FOREGROUND).count();
     asked.and_then(|receipt| receipt.asked.parse().ok()).unwrap_or_else(foreground)
+}
+
+/// Returns the measure of an imported report whose name ends so. Of several, such as those of two
+/// devices, none is the whole.
+fn measured(run: &Record, ends: &[&str]) -> Option<f64> {
+    let own = |name: &str| ends.iter().any(|end| name.ends_with(end));
+    let mut found = run.measures.iter().filter(|measure| run.imported.is_some() && own(&measure.name));
+    let first = found.next()?;
+    found.next().is_none().then_some(first.value)
 }
 
 fn rate(run: &Record, amount: f64) -> Option<f64> {

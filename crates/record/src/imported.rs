@@ -29,6 +29,9 @@ pub struct Imported {
     pub sections: Vec<ImportedSection>,
     /// The number of lines that were not understood.
     pub unread: u64,
+    /// The last line of a report that was cut short; `None` for a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_after: Option<u32>,
 }
 
 /// A name and a value in the head of a report.

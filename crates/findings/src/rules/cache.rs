@@ -119,7 +119,7 @@ fn extension(signals: &Signals) -> Option<Observed> {
 fn advisory(signals: &Signals) -> Option<Observed> {
     let twice = signals.cache.advisory.iter().filter(|line| (1.9..=2.1).contains(&line.size_factor));
     let line = twice.min_by(|one, two| one.read_factor.total_cmp(&two.read_factor))?;
-    (line.read_factor < 0.8).then(|| {
+    (is_io_bound(signals) && line.read_factor < 0.8).then(|| {
         let evidence =
             format!("at twice the size {} of the physical reads are expected", percent(line.read_factor));
         Observed::new("A larger buffer cache would save reads", evidence)

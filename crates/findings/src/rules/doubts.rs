@@ -2,9 +2,9 @@
 
 use super::{OWN, percent};
 use crate::rule::{FindingRule, Observed, Rank};
-use crate::signals::{Origin, RunFacts, Signals};
+use crate::signals::{Origin, RunFacts, Signals, TablespaceIo};
 use plumb_record::{Finding, capital};
-use plumb_units::{Bytes, Nanos, Rate, total_of};
+use plumb_units::{Bytes, Nanos, Rate, ValueRange, total_of};
 
 pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
@@ -129,8 +129,23 @@ pub(super) const RULES: &[FindingRule] = &[
     },
 ];
 
-/// Bytes a second that no single request reaches: eight lanes of PCIe 5.0 carry 32 GB/s in all.
-const REQUEST_RATE_MOST: f64 = 20e9;
+/// Bytes a second that no single request reaches: four lanes of PCIe 5.0 carry 15.75 GB/s.
+pub const REQUEST_RATE_MOST: f64 = 20e9;
+
+/// Returns the bytes a second of a request by the intervals of its bytes and seconds. A time that
+/// prints as 0.0 ms is up to 0.05 ms long, so that its rate has no upper bound.
+#[must_use]
+pub fn request_rate(bytes: ValueRange, seconds: ValueRange) -> ValueRange {
+    let low = if seconds.high > 0.0 { bytes.low / seconds.high } else { f64::MAX };
+    let high = if seconds.low > 0.0 { bytes.high / seconds.low } else { f64::MAX };
+    ValueRange { low: low.min(f64::MAX), high: high.min(f64::MAX) }
+}
+
+/// Bytes and seconds of a read of a tablespace, as the source knows them.
+fn read_of(of: &TablespaceIo) -> Option<[ValueRange; 2]> {
+    let [bytes, ns] = [of.reads.bytes, of.reads.time_ns?].map(|sum| sum as f64 / of.reads.requests as f64);
+    Some(of.printed_read.unwrap_or([ValueRange::exactly(bytes), ValueRange::exactly(ns / 1e9)]))
+}
 const READS_TO_JUDGE: u64 = 100;
 
 /// Reports other work on the machine, or a cache that answered instead of the device.
@@ -253,20 +268,20 @@ fn unaccounted(signals: &Signals) -> Option<Observed> {
 }
 
 fn impossible(signals: &Signals) -> Option<Observed> {
-    let rate = |bytes: u64, ns: u64| bytes as f64 * 1e9 / ns.max(1) as f64;
-    let timed = signals.tablespaces.iter().filter_map(|of| Some((of, of.reads.time_ns?)));
-    let (of, ns) = timed
-        .filter(|(of, ns)| {
-            of.reads.requests >= READS_TO_JUDGE && rate(of.reads.bytes, *ns) > REQUEST_RATE_MOST
-        })
-        .max_by_key(|(of, _)| of.reads.requests)?;
-    let reads = of.reads.requests;
+    let read = signals.tablespaces.iter().filter(|of| of.reads.requests >= READS_TO_JUDGE);
+    let rated = read.filter_map(|of| {
+        let [bytes, seconds] = read_of(of)?;
+        Some((of, bytes, seconds, request_rate(bytes, seconds)))
+    });
+    let (of, bytes, seconds, rate) = rated
+        .filter(|(_, _, _, rate)| rate.low > REQUEST_RATE_MOST)
+        .max_by_key(|(of, ..)| of.reads.requests)?;
     let evidence = format!(
-        "{}: {} in {} a read on average, which is {}",
+        "{}: {} in at most {} a read on average, which is at least {}",
         of.name,
-        Bytes(of.reads.bytes / reads),
-        Nanos(ns / reads),
-        Rate(rate(of.reads.bytes, ns))
+        Bytes(bytes.middle() as u64),
+        Nanos((seconds.high * 1e9) as u64),
+        Rate(rate.low)
     );
     Some(Observed::new("IMPOSSIBLE: a tablespace's read time is no latency of a device", evidence))
 }

@@ -193,7 +193,7 @@ fn switches(signals: &Signals) -> Option<Observed> {
     const SHORTEST_NS: u64 = 600_000_000_000;
     let switches = signals.log.switches.filter(|_| signals.elapsed_ns >= SHORTEST_NS)?;
     let per_hour = switches as f64 * 3600e9 / signals.elapsed_ns as f64;
-    (per_hour > 4.0).then(|| {
+    (is_io_bound(signals) && per_hour > 4.0).then(|| {
         let how = if per_hour > 12.0 { "far too often" } else { "often" };
         let minutes = 60.0 / per_hour;
         let evidence = format!(

@@ -274,6 +274,7 @@ fn waits_are_not_requests(signals: &Signals) -> Option<Observed> {
 
 fn read_by_others(signals: &Signals) -> Option<Observed> {
     let wait = signals.wait("read by other session").filter(|wait| signals.share(wait.time_ns) > 0.02)?;
+    is_io_bound(signals).then_some(())?;
     let evidence = format!("{}; without it: {}", waited(signals, wait), at_most(signals, wait.time_ns));
     let study = if signals.uses.cache { signals.study("db_cache_size=16M,256M") } else { String::new() };
     Some(
@@ -287,7 +288,7 @@ fn temp(signals: &Signals) -> Option<Observed> {
     let events = ["direct path read temp", "direct path write temp"];
     let ns = total_of(events.into_iter().filter_map(|event| Some(signals.wait(event)?.time_ns)));
     let least = if signals.origin == Origin::Run { 0.25 } else { EVENT_GATE };
-    if signals.share(ns) <= least {
+    if signals.share(ns) <= least || !is_io_bound(signals) {
         return None;
     }
     let passes = signals.server.work_area_passes.map_or(String::new(), |[once, more]| {
@@ -344,6 +345,7 @@ fn one_block(of: &TablespaceIo) -> Option<(IoTally, u64)> {
 
 fn unlike_tablespaces(signals: &Signals) -> Option<Observed> {
     const READS_MIN: u64 = 1000;
+    is_io_bound(signals).then_some(())?;
     let timed = signals.tablespaces.iter().filter_map(|of| {
         let (tally, bytes) = one_block(of).filter(|(tally, _)| tally.requests >= READS_MIN)?;
         Some((of, tally, bytes, mean(&tally)?))
@@ -382,6 +384,7 @@ fn small_temp_reads(signals: &Signals) -> Option<Observed> {
     let is_temp = |of: &&TablespaceIo| of.name.to_ascii_uppercase().contains("TEMP");
     let of = signals.tablespaces.iter().filter(is_temp).max_by_key(|of| of.reads.requests)?;
     let (tally, bytes) = one_block(of).filter(|(tally, _)| tally.requests > READS_MIN)?;
+    is_io_bound(signals).then_some(())?;
     let evidence = format!("{} reads of {} from {}", count(tally.requests), Bytes(bytes), of.name);
     Some(Observed::new("The temporary tablespace is read block by block", evidence))
 }

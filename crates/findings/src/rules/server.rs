@@ -23,7 +23,7 @@ pub(super) const RULES: &[FindingRule] = &[
         signal: "SQL ordered by Reads: the first five",
         threshold: "over 50% of the reads",
         origin: TGDBA,
-        caveat: "captured SQL is not all SQL",
+        caveat: "a block of PL/SQL has the reads of its statements, too",
         advice: "tune these statements before the storage",
         judge: few_statements,
     },
@@ -78,8 +78,12 @@ fn control_files(signals: &Signals) -> Option<Observed> {
 }
 
 fn few_statements(signals: &Signals) -> Option<Observed> {
-    let share = signals.server.top_sql_reads.filter(|share| *share > 0.5)?;
-    Some(Observed::new("Five statements make most of the reads", format!("{} of all reads", percent(share))))
+    let [largest, most] = signals.server.top_sql_reads.filter(|[_, most]| *most > 0.5)?;
+    is_io_bound(signals).then(|| {
+        let [largest, most] = [largest, most].map(percent);
+        let evidence = format!("the largest makes {largest} of all reads, the five together at most {most}");
+        Observed::new("Five statements make most of the reads", evidence)
+    })
 }
 
 fn backup(signals: &Signals) -> Option<Observed> {
@@ -117,7 +121,7 @@ fn cluster(signals: &Signals) -> Option<Observed> {
 }
 
 fn settings(signals: &Signals) -> Option<Observed> {
-    if signals.origin == Origin::Run || signals.server.asm {
+    if signals.origin == Origin::Run || signals.server.asm || !is_io_bound(signals) {
         return None;
     }
     let mut seen = Vec::new();

@@ -175,9 +175,12 @@ fn at_limit(signals: &Signals) -> bool {
 }
 
 fn top_event(signals: &Signals) -> Option<Observed> {
+    // A few waits have no average to speak of.
+    const WAITS_MIN: u64 = 20;
     let is_named = |wait: &&WaitEvent| {
         let candidate = CANDIDATES.iter().find(|(event, _)| *event == wait.event);
-        candidate.is_some_and(|(_, share)| signals.share(wait.time_ns) > *share)
+        let is_large = candidate.is_some_and(|(_, share)| signals.share(wait.time_ns) > *share);
+        is_large && wait.waits >= WAITS_MIN
     };
     let wait = signals.waits.iter().filter(is_named).max_by_key(|wait| wait.time_ns)?;
     if !is_io_bound(signals) {
@@ -214,7 +217,12 @@ fn advice_of(signals: &Signals, event: &str) -> (&'static str, &'static str) {
             "db_cache_size=16M,256M",
         ),
         "db file sequential read" => ("a faster device, or fewer reads", ""),
-        "db file scattered read" | "db file parallel read" => (
+        // A wait is for a batch of single blocks, so that its average is no latency of a read.
+        "db file parallel read" => (
+            "each wait is for a batch of single blocks: a cache that has them, or a device that takes more requests at once",
+            if signals.uses.cache { "db_cache_size=16M,256M" } else { "" },
+        ),
+        "db file scattered read" => (
             "larger requests (db_file_multiblock_read_count) where the device takes them, or a cache that has the table",
             "db_file_multiblock_read_count=16,128",
         ),

@@ -5,6 +5,7 @@ use plumb_findings::{
     findings, rules,
 };
 use plumb_record::{Finding, IoTally, WaitEvent};
+use plumb_units::ValueRange;
 
 fn wait(event: &str, class: &str, waits: u64, ms: u64) -> WaitEvent {
     WaitEvent {
@@ -233,7 +234,7 @@ const CASES: &[(&str, Change)] = &[
     ("S5", |it| sort(it).most_rows = 80),
     ("S6", |it| run(it).memory_bytes = Some([2 << 20, 1 << 20])),
     ("R23", |it| it.background.push(wait("control file parallel write", "System I/O", 100, 2_000))),
-    ("R26", |it| it.server.top_sql_reads = Some(0.7)),
+    ("R26", |it| it.server.top_sql_reads = Some([0.4, 0.7])),
     ("R27", |it| it.server.backup_bytes = Some(0.7)),
     ("R28", |it| set(it, "gc buffer busy acquire", "Cluster", 100, 900)),
     ("R30", |it| {
@@ -271,6 +272,54 @@ fn each_rule_fires_on_its_own_signal() {
         }
     }
     insta::assert_snapshot!(shown);
+}
+
+/// Rules that say nothing of storage, or say that it is not the problem.
+const OF_ANY_LOAD: [&str; 32] = [
+    "U1", "U2", "D1", "D2", "G2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11", "G1", "G3", "R24",
+    "L1", "L2", "R16", "R20", "R21", "R22", "R27", "R28", "R29", "S1", "S2", "S3", "S4", "S5", "S6",
+];
+
+#[test]
+fn rules_about_storage_are_silent_if_io_is_less_than_a_tenth() {
+    for (id, change) in CASES.iter().filter(|(id, _)| !OF_ANY_LOAD.contains(id)) {
+        let mut signals = healthy();
+        change(&mut signals);
+        let io: u64 = signals.waits.iter().map(|wait| wait.time_ns).sum();
+        (signals.db_time_ns, signals.db_cpu_ns) = (Some(io * 12), Some(io * 11));
+        signals.elapsed_ns = signals.elapsed_ns.max(io);
+        assert!(!findings(&signals).iter().any(|finding| finding.rule == *id), "{id} fires");
+    }
+}
+
+#[test]
+fn an_idle_system_of_a_report_has_no_finding() {
+    for (id, change) in CASES.iter().filter(|(id, _)| id.starts_with(['R', 'G', 'L', 'T'])) {
+        let mut signals = healthy();
+        change(&mut signals);
+        import(&mut signals);
+        signals.elapsed_ns = signals.db_time() * 100;
+        assert_eq!(findings(&signals), [], "{id}");
+    }
+}
+
+#[test]
+fn a_read_time_that_prints_as_zero_has_a_least_rate_alone() {
+    let mut signals = healthy();
+    let printed = |bytes: f64, seconds: f64| {
+        let range = |low, high| ValueRange { low, high };
+        Some([range(bytes * 0.99, bytes * 1.01), range(0.0, seconds)])
+    };
+    let of = |printed_read| TablespaceIo { printed_read, ..tablespace("USERS", tally(1000, 8192, 0)) };
+    let impossible = |signals: &Signals| {
+        let found = findings(signals).into_iter().find(|finding| finding.rule == "D11");
+        found.map(|finding| finding.evidence)
+    };
+    signals.tablespaces = vec![of(printed(8192.0, 50e-6))];
+    assert_eq!(impossible(&signals), None, "8 KB in 0 to 0.05 ms");
+    signals.tablespaces = vec![of(printed(2e6, 50e-6))];
+    let said = impossible(&signals).expect("2 MB in at most 0.05 ms");
+    assert!(said.contains("at least 36.9 GB/s"), "{said}");
 }
 
 #[test]

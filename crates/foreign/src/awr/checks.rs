@@ -9,12 +9,10 @@ use crate::check::{Rule, Sides};
 use crate::figure::{Quantity, Reading};
 use crate::report::Report;
 use crate::sheet::{Cell, Figure, Sheet, SheetRow};
+use plumb_findings::{REQUEST_RATE_MOST, request_rate};
 use plumb_record::{Consistency, Consistent};
 use plumb_units::ValueRange;
 use std::collections::HashMap;
-
-/// Bound for the bytes a second of a single request: PCIe 5.0 with four lanes moves 15.75 GB/s.
-const REQUEST_BYTES_PER_S_MOST: f64 = 20e9;
 
 const AVERAGE: Rule =
     Rule { name: "time / waits = average", arithmetic: "total wait time / waits = average wait" };
@@ -320,13 +318,10 @@ fn possible(report: &Report, sheet: &Sheet, row: &SheetRow) -> Option<Consistenc
     let (block, assumed) = block_assumed(report);
     let bytes = blocks.range.times(ValueRange::exactly(block));
     // A contradiction must hold even for the longest time with the printed text.
-    let least = ValueRange {
-        low: bytes.low / time.range.high,
-        high: f64::MAX.min(bytes.high / time.range.low.max(1e-12)),
-    };
-    let is_impossible = least.low > REQUEST_BYTES_PER_S_MOST;
+    let least = request_rate(bytes, time.range);
+    let is_impossible = least.low > REQUEST_RATE_MOST;
     let outcome = if is_impossible { Consistent::Impossible } else { Consistent::Holds };
-    let most = ValueRange { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };
+    let most = ValueRange { low: 0.0, high: REQUEST_RATE_MOST };
     let sides = Sides { expected: most, found: least, unit: "bytes/s" };
     let mut check = READ.judged(&name(sheet, row), sides, &[&blocks, &time], outcome);
     if is_impossible {

@@ -21,6 +21,20 @@ pub mod signals;
 mod text;
 
 use crate::reader::{Begins, Fill, Reader};
+use crate::report::Report;
+
+/// Returns the release, or the form, of a report that no sample was available of.
+#[must_use]
+pub fn untried(report: &Report) -> Option<String> {
+    const RELEASES: [&str; 3] = ["10.2.", "21.", "23."];
+    let is_server = report.kind.starts_with("AWR") || report.kind.starts_with("Statspack");
+    if report.kind == "AWR page" && report.sheet("compared_databases").is_some() {
+        return Some("HTML of two periods".to_string());
+    }
+    let release = report.facts.iter().find(|fact| fact.name == "Release").filter(|_| is_server)?;
+    let is_untried = RELEASES.iter().any(|untried| release.text.starts_with(untried));
+    is_untried.then(|| format!("release {}", release.text))
+}
 
 /// The readers of this family of reports.
 pub const READERS: [Reader; 10] = [

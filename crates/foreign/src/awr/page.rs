@@ -30,6 +30,7 @@ pub fn read(part: &SourcePart<'_>) -> Report {
         report.sheets.push(sheet);
     }
     head::fill(&mut report);
+    report.require_end(part, &["</html>", "</HTML>", "End of Report"]);
     report
 }
 

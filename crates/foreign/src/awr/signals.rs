@@ -1,10 +1,12 @@
 //! Signals of an AWR or Statspack report that a record has no place for.
 
+use super::derived::{behind, block_assumed};
 use crate::report::Report;
 use crate::sheet::{Sheet, SheetRow};
 use crate::stamp;
 use plumb_findings::{Advisory, Signals};
 use plumb_record::Finding;
+use plumb_units::ValueRange;
 
 /// The study that shows a rule's effect on an engine, because the reported server cannot be
 /// asked: rule, name of a study that comes with the program.
@@ -44,6 +46,25 @@ pub fn add(report: &Report, signals: &mut Signals) {
         is_default.then_some(Advisory { size_factor, read_factor })
     };
     signals.cache.advisory = rows(report, "buffer_advisory").filter_map(advisory).collect();
+    for of in &mut signals.tablespaces {
+        of.printed_read = printed_read(report, &of.name);
+    }
+}
+
+/// Returns the bytes and seconds that a read of a tablespace can have: of all its rows together.
+fn printed_read(report: &Report, tablespace: &str) -> Option<[ValueRange; 2]> {
+    let (block, _) = block_assumed(report);
+    let section = if report.sheet("tablespaces").is_some() { "tablespaces" } else { "files" };
+    let own = rows(report, section).filter(|(sheet, row)| sheet.text(row, "tablespace") == tablespace);
+    let reads = own.filter_map(|(sheet, row)| {
+        let bytes = sheet.figure(row, "blocks_per_read")?.range.times(ValueRange::exactly(block));
+        Some([bytes, sheet.figure(row, "read_time")?.range])
+    });
+    let hull = |one: ValueRange, two: ValueRange| ValueRange {
+        low: one.low.min(two.low),
+        high: one.high.max(two.high),
+    };
+    reads.reduce(|all, one| [hull(all[0], one[0]), hull(all[1], one[1])])
 }
 
 /// Names the study of each finding that has none.
@@ -68,15 +89,20 @@ fn is_restarted(report: &Report) -> bool {
     begin.zip(startup).zip(end).is_some_and(|((begin, startup), end)| begin < startup && startup <= end)
 }
 
-/// The share of reads by the five statements that read most, of those without others in them.
-fn top_sql_reads(report: &Report) -> Option<f64> {
+/// Returns the share of reads by the statement that reads most, and the most that five can have:
+/// a block of PL/SQL has the reads of its statements, too, so that rows overlap.
+fn top_sql_reads(report: &Report) -> Option<[f64; 2]> {
     let shares: Vec<f64> = rows(report, "sql_by_reads")
         .filter_map(|(sheet, row)| Some(sheet.figure(row, "share")?.value))
         .take(5)
         .collect();
-    // A block of PL/SQL has the reads of its statements too: more than all is no share.
-    let sum = shares.iter().sum::<f64>() / 100.0;
-    (!shares.is_empty()).then_some(sum.min(1.0))
+    let notes = report.sheets_of("sql_by_reads").flat_map(|sheet| &sheet.notes);
+    let captured = notes
+        .filter(|note| note.text.contains("Captured SQL account"))
+        .find_map(|note| Some(behind(note, "for").first()?.range.high));
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    let most = shares.iter().sum::<f64>().min(captured.unwrap_or(100.0)).max(largest);
+    (!shares.is_empty()).then_some([largest / 100.0, most / 100.0])
 }
 
 fn passes(report: &Report) -> Option<[u64; 2]> {

@@ -17,6 +17,7 @@ pub fn read(part: &SourcePart<'_>) -> Report {
     let mut report = Report { empty, unread, prose, ..Report::default() };
     report.sheets = tables.into_iter().filter(|table| !table.rows.is_empty()).map(sheet).collect();
     head::fill(&mut report);
+    report.require_end(part, &["End of Report"]);
     report
 }
 

@@ -45,6 +45,7 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
     report.sheets.extend([jobs, percentiles].into_iter().filter(|sheet| !sheet.rows.is_empty()));
     let last = part.line_of(json.end.saturating_sub(1));
     printed(&part.behind(last), &mut report);
+    report.require_bracket(part, &json);
     report
 }
 

@@ -24,7 +24,7 @@ use crate::figure::{FigureUnit, Quantity};
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
-use plumb_record::{Consistency, MeasuredFigure, Record};
+use plumb_record::{Consistency, MeasuredFigure, Record, SettingRow};
 use plumb_units::ValueRange;
 
 /// The readers of fio's forms.
@@ -293,6 +293,7 @@ fn of_percentiles(sheet: &Sheet, checks: &mut Vec<Consistency>) {
 /// Figures of each entry as measures of the record, because fio has no events and no statistics.
 fn fill(report: &Report, record: &mut Record) {
     for sheet in report.sheets_of(JOBS.key) {
+        record.settings.extend(settings(sheet));
         for row in &sheet.rows {
             let name = format!("{} {}", sheet.text(row, "job"), sheet.text(row, "direction"));
             for (key, of) in [("rate", "requests"), ("bandwidth", "bandwidth"), ("mean", "mean latency")] {
@@ -302,6 +303,33 @@ fn fill(report: &Report, record: &mut Record) {
             }
         }
     }
+}
+
+/// Returns the options of each entry as settings. Entries have numbers, so that the settings of two
+/// files compare although their jobs have other names.
+fn settings(sheet: &Sheet) -> impl Iterator<Item = SettingRow> {
+    const OPTIONS: [(&str, &str); 5] = [
+        ("job", "name"),
+        ("direction", "direction"),
+        ("size", "bs"),
+        ("depth", "iodepth"),
+        ("processes", "numjobs"),
+    ];
+    let of_row = move |(at, row): (usize, &SheetRow)| {
+        let option = move |(key, name): (&str, &str)| {
+            let value = sheet.text(row, key).to_string();
+            (!value.is_empty()).then(|| SettingRow {
+                name: format!("{}. {name}", at + 1),
+                value,
+                taken: None,
+                is_default: false,
+                source: "fio".to_string(),
+                description: String::new(),
+            })
+        };
+        OPTIONS.into_iter().filter_map(option).collect::<Vec<_>>()
+    };
+    sheet.rows.iter().enumerate().flat_map(of_row)
 }
 
 /// The longest runtime of the rows: those of entries overlap.

@@ -197,6 +197,7 @@ fn of_json(part: &SourcePart<'_>) -> Report {
         }
     }
     report.sheets.extend((!sheet.rows.is_empty()).then_some(sheet));
+    report.require_bracket(part, &json);
     ended(report)
 }
 

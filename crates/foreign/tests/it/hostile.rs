@@ -1,7 +1,8 @@
 //! Cut files, random changes, long files: no panic, no hang, bounded memory.
 
-use crate::fixture;
+use crate::{fixture, imports, only, with};
 use plumb_foreign::{READERS, Source, import};
+use plumb_record::Consistent;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -68,6 +69,85 @@ fn a_cut_report_keeps_its_head() {
     let source = Source::of(Path::new("x"), &text.as_bytes()[..text.len() / 2]);
     let import = import(&source, READERS, "0").expect("a report").remove(0);
     assert_eq!(import.record.expect("an interval").header.workload, "DEMO");
+}
+
+/// A whole report of fio with the bins of its histogram.
+const FIO: &str = r#"{
+  "fio version" : "fio-3.33",
+  "time" : "Fri May  3 10:00:00 2024",
+  "jobs" : [
+    {
+      "jobname" : "a",
+      "job options" : { "rw" : "randread", "bs" : "8k" },
+      "read" : {
+        "io_bytes" : 4915200, "io_kbytes" : 4800, "bw" : 480, "iops" : 60.0, "runtime" : 10000,
+        "total_ios" : 600, "short_ios" : 0,
+        "clat_ns" : { "min" : 1000, "max" : 9000, "mean" : 4000.0, "N" : 600,
+          "bins" : { "1000" : 16, "4000" : 500, "9000" : 84 } }
+      }
+    }
+  ]
+}
+"#;
+
+#[test]
+fn a_file_cut_short_is_called_so_and_its_last_figures_are_not_blamed() {
+    let cut_after = |text: &str| only(text).report.cut.map(|cut| cut.line);
+    let whole = [
+        fixture!("awr_11204.txt"),
+        fixture!("awr_11204.html"),
+        fixture!("statspack.txt"),
+        fixture!("pg_profile.html"),
+        fixture!("iostat.json"),
+        FIO,
+    ];
+    for text in whole {
+        assert_eq!(cut_after(text), None, "{}", &text[..40]);
+    }
+    let until = |text: &str, mark: &str| text[..text.find(mark).expect("a mark")].to_string();
+    for (text, mark) in [
+        (fixture!("awr_11204.txt"), "End of Report"),
+        (fixture!("awr_11204.html"), "End of Report"),
+        (fixture!("pg_profile.html"), "\"settings\": ["),
+        (FIO, ", \"9000\" : 84"),
+    ] {
+        let cut = until(text, mark);
+        let written = cut.lines().collect::<Vec<_>>();
+        let last = written.iter().rposition(|line| !line.trim().is_empty()).expect("a line") + 1;
+        assert_eq!(cut_after(&cut), Some(last as u32), "{mark}");
+        let [checks, of_whole] = [cut.as_str(), text].map(|text| only(text).report.checks);
+        assert_eq!(with(&checks, Consistent::Fails), with(&of_whole, Consistent::Fails), "{mark}");
+    }
+}
+
+#[test]
+fn reports_of_text_and_of_html_in_one_file_are_all_read() {
+    let [text, page] = [fixture!("awr_11204.txt"), fixture!("awr_11204.html")];
+    let page_cut = &page[..page.find("</body>").expect("an end")];
+    for (parts, kinds) in [
+        (vec![text, page], vec!["AWR report", "AWR page"]),
+        (vec![page, text], vec!["AWR page", "AWR report"]),
+        (vec![page_cut, "\n", text], vec!["AWR page", "AWR report"]),
+        (vec![text, page, text, page], vec!["AWR report", "AWR page", "AWR report", "AWR page"]),
+    ] {
+        let all = imports(&parts.concat());
+        let found: Vec<&str> = all.iter().map(|import| import.report.kind.as_str()).collect();
+        assert_eq!(found, kinds);
+        for import in &all {
+            let own = only(if import.report.kind == "AWR page" { page } else { text });
+            assert_eq!(import.report.checks.len(), own.report.checks.len(), "{kinds:?}");
+        }
+    }
+}
+
+#[test]
+fn a_release_without_a_sample_is_untried() {
+    let untried = |release: &str| {
+        plumb_foreign::awr::untried(&only(&fixture!("awr_11204.txt").replace("11.2.0.4.0", release)).report)
+    };
+    assert_eq!(untried("11.2.0.4.0"), None);
+    assert_eq!(untried("10.2.0.5.0").as_deref(), Some("release 10.2.0.5.0"));
+    assert_eq!(untried("23.4.0.24 ").as_deref(), Some("release 23.4.0.24"));
 }
 
 proptest! {

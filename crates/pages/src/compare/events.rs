@@ -1,6 +1,6 @@
 //! Waits: the longest of either side, all of them, and their histograms.
 
-use super::{test_cells, test_columns};
+use super::{known, test_columns, tested};
 use crate::run::{TopEvent, top_events};
 use plumb_record::figures::{DB_TIME, FigureGroup};
 use plumb_record::{Record, WaitEvent};
@@ -74,10 +74,12 @@ pub(super) fn events(comparison: &Comparison, group: FigureGroup) -> Section {
     for (name, [first, second]) in by_time(comparison, group) {
         let average = |(waits, ns): (f64, f64)| Average { total_ns: ns as u64, count: waits as u64 };
         let mut cells = cells![&name];
-        cells.extend([first, second].map(|(waits, _)| Cell::of(Count(waits.round() as u64))));
-        cells.extend([first, second].map(|(_, ns)| Cell::of(Reading(ns / 1e9))));
-        cells.extend([first, second].map(|side| Cell::of(average(side))));
-        cells.extend(test_cells(comparison.difference(group, &name)));
+        let known = known(comparison, group, &name);
+        let sides = [(first, known[0]), (second, known[1])].map(|(side, known)| known.then_some(side));
+        cells.extend(sides.map(|side| Cell::of(side.map(|(waits, _)| Count(waits.round() as u64)))));
+        cells.extend(sides.map(|side| Cell::of(side.map(|(_, ns)| Reading(ns / 1e9)))));
+        cells.extend(sides.map(|side| Cell::of(side.map(average))));
+        cells.extend(tested(comparison, group, &name));
         table.row(cells);
     }
     let (id, title) = match group {
@@ -235,9 +237,11 @@ pub(super) fn classes(comparison: &Comparison) -> Section {
     rows.sort_by(|left, right| right.1[0].max(right.1[1]).total_cmp(&left.1[0].max(left.1[1])));
     for (name, sides) in rows {
         let share = |side: usize| Percent { part: sides[side], whole: db_time[side] };
-        let mut cells = cells![&name, Reading(sides[0]), Reading(sides[1])];
+        let known = known(comparison, FigureGroup::Class, &name);
+        let mut cells = cells![&name];
+        cells.extend([0, 1].map(|side| Cell::of(known[side].then_some(Reading(sides[side])))));
         cells.extend([0, 1].map(|side| Cell::of(share(side)).with_share(share(side).share())));
-        cells.extend(test_cells(comparison.difference(FigureGroup::Class, &name)));
+        cells.extend(tested(comparison, FigureGroup::Class, &name));
         table.row(cells);
     }
     Section::detail("wait-classes", "Foreground Wait Classes")

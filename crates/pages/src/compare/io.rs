@@ -1,6 +1,6 @@
 //! I/O by function, by stream, by type of file, by tablespace, by file and by device.
 
-use super::{figures, test_cells, test_columns};
+use super::{figures, test_columns, tested};
 use plumb_record::IoTally;
 use plumb_record::figures::{FigureGroup, tallies};
 use plumb_report::Section;
@@ -62,7 +62,7 @@ fn requests(comparison: &Comparison, group: FigureGroup, title: &str) -> Table {
         cells.extend([0, 1].map(|side| Cell::of(megabytes(side))));
         cells.extend([0, 1].map(|side| Cell::of(bytes[side].checked_div(requests[side]).map(Size))));
         cells.extend([0, 1].map(|side| Cell::of(average(side))));
-        cells.extend(test_cells(comparison.difference(group, &name)));
+        cells.extend(tested(comparison, group, &name));
         table.row(cells);
     }
     table

@@ -7,7 +7,8 @@ use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, group
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section, cells};
 
-/// Returns the headline figures: elapsed time, what the workload is for, then DB time and memory.
+/// Returns the headline figures: elapsed time, what the workload is for, then DB time and memory. A
+/// figure that the record lacks is left out.
 pub(crate) fn headline(record: &Record) -> Vec<Headline> {
     let header = &record.header;
     let sessions = figure(record, FigureGroup::Ratio, ACTIVE_SESSIONS);
@@ -17,23 +18,25 @@ pub(crate) fn headline(record: &Record) -> Vec<Headline> {
         aside: format!("on {}", header.host.processors()),
     }];
     figures.extend(work::figures(record));
-    figures.extend([
-        Headline {
+    if header.db_time_ns.is_some() {
+        figures.push(Headline {
             name: "DB Time".to_string(),
             value: format!("{} s", Seconds(header.db_time()).figure()),
             aside: sessions.map_or_else(String::new, |sessions| {
                 format!("{} average active sessions", Decimal(sessions).figure())
             }),
-        },
-        Headline {
+        });
+    }
+    if header.db_cpu_ns.is_some() {
+        figures.push(Headline {
             name: "DB CPU".to_string(),
             value: format!("{} s", Seconds(header.db_cpu()).figure()),
             aside: match Percent::of(header.db_cpu(), header.db_time()).figure() {
                 share if share.is_empty() => share,
                 share => format!("{share}% of DB time"),
             },
-        },
-    ]);
+        });
+    }
     if let Some(peak) = record.memory.peak_rss_bytes {
         let [declared, budget] = [record.memory.declared_bytes(), record.memory.budget_bytes()].map(Size);
         let aside = format!("{} declared, budget {}", declared.figure(), budget.figure());
@@ -87,7 +90,9 @@ fn period(record: &Record) -> Facts {
     facts.add("Begin", &header.begin_time);
     facts.add("End", &header.end_time);
     facts.add("Elapsed", in_seconds_and_minutes(header.elapsed_ns));
-    facts.add("DB Time", in_seconds_and_minutes(header.db_time()));
+    if let Some(db_time_ns) = header.db_time_ns {
+        facts.add("DB Time", in_seconds_and_minutes(db_time_ns));
+    }
     let sessions = figure(record, FigureGroup::Ratio, ACTIVE_SESSIONS);
     facts.add(ACTIVE_SESSIONS, Cell::of(sessions.map(Decimal)));
     facts.add("Command", &header.command_line);

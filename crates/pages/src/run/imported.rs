@@ -128,6 +128,9 @@ fn origin(imported: &Imported) -> Section {
     let all = imported.sections.len();
     facts.add("Sections", format!("{all} read, {known} of them with known columns"));
     facts.add("Not understood", format!("{} lines", imported.unread));
+    if let Some(line) = imported.cut_after {
+        facts.add("Cut short", format!("after line {line}"));
+    }
     let mut table = Table::default().text(["Fact"]).wrapped("As printed", 60).numbers(["Line"]);
     for fact in &imported.facts {
         table.row(cells![&fact.name, &fact.text, fact.line.to_string()]);
@@ -157,16 +160,21 @@ fn tallies(imported: &Imported) -> Section {
         .table(table)
 }
 
+const KB: f64 = 1024.0;
+const MB: f64 = 1024.0 * KB;
+const GB: f64 = 1024.0 * MB;
+
 /// Formats a value in a unit that suits its size.
 fn scaled(value: f64, unit: &str) -> String {
     let (factor, unit) = match (unit, value.abs()) {
         ("s", size) if size < 1e-3 => (1e6, "us"),
         ("s", size) if size < 1.0 => (1e3, "ms"),
-        ("bytes", size) if size >= 1e9 => (1e-9, "GB"),
-        ("bytes", size) if size >= 1e6 => (1e-6, "MB"),
-        ("bytes", size) if size >= 1e4 => (1e-3, "KB"),
-        ("bytes/s", size) if size >= 1e9 => (1e-9, "GB/s"),
-        ("bytes/s", size) if size >= 1e6 => (1e-6, "MB/s"),
+        // Reports, and the rest of this one, have multiples of 1024.
+        ("bytes", size) if size >= GB => (1.0 / GB, "GB"),
+        ("bytes", size) if size >= MB => (1.0 / MB, "MB"),
+        ("bytes", size) if size >= 10.0 * KB => (1.0 / KB, "KB"),
+        ("bytes/s", size) if size >= GB => (1.0 / GB, "GB/s"),
+        ("bytes/s", size) if size >= MB => (1.0 / MB, "MB/s"),
         (unit, _) => (1.0, unit),
     };
     format!("{} {unit}", Reading(value * factor).figure()).trim_end().to_string()

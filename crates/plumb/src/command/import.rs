@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const TABLES: &str = "imported.json";
 
 /// Imports all reports of all files. After the others, fails on the first file without a known
-/// report, and with `--strict` on one with a line that is not understood.
+/// report, and with `--strict` on one that was cut short or has a line that is not understood.
 pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
     let mut failed = None;
     let mut all = Vec::new();
@@ -23,11 +23,11 @@ pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
         let read = Source::read(file).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
         match read {
             Ok(imports) => {
-                let strict = imports
-                    .iter()
-                    .filter(|_| arguments.strict)
-                    .find_map(|import| not_understood(file, import));
+                let strict = imports.iter().filter(|_| arguments.strict).find_map(|import| {
+                    cut_short(file, import).map(Failure::run).or_else(|| not_understood(file, import))
+                });
                 failed = failed.or(strict);
+                remark(file, &imports, arguments);
                 all.extend(imports);
             }
             Err(error) => failed = failed.or(Some(Failure::run(error.to_string()))),
@@ -56,6 +56,44 @@ fn document(import: &Imported) -> Document {
         Some(record) => run::document(record),
         None => run::imported::document(&import.imported, env!("CARGO_PKG_VERSION")),
     }
+}
+
+/// Says what limits the trust in the reports of a file: cut short, of a release without a sample.
+fn remark(file: &Path, imports: &[Imported], arguments: &Import) {
+    for import in imports {
+        // The failure says it.
+        let cut = cut_short(file, import).filter(|_| !arguments.strict);
+        for said in cut.into_iter().chain(untried(file, import)) {
+            output::remark(&format!("{said}\n"));
+        }
+    }
+}
+
+/// Returns a line about a report that was cut short.
+fn cut_short(file: &Path, import: &Imported) -> Option<String> {
+    let cut = import.report.cut.as_ref()?;
+    Some(format!(
+        "{} has {} that is cut short after line {}: no `{}` ends it",
+        file.display(),
+        with_article(&import.report.kind),
+        cut.line,
+        cut.missing
+    ))
+}
+
+/// Returns a line about a report whose release or form no sample was available of.
+fn untried(file: &Path, import: &Imported) -> Option<String> {
+    let why = plumb_foreign::awr::untried(&import.report)?;
+    Some(format!(
+        "{} line {}: {why}, which no sample was available of: check its figures before you use them",
+        file.display(),
+        import.report.line
+    ))
+}
+
+fn with_article(kind: &str) -> String {
+    let is_vowel = kind.starts_with(['A', 'a', 'e', 'i', 'o', 'u']);
+    format!("{} {kind}", if is_vowel { "an" } else { "a" })
 }
 
 /// Returns an error with the first line that is not understood.
@@ -98,6 +136,10 @@ fn list(import: &Imported) -> String {
         let text = plumb_units::cut(lines[0].text.trim(), 80).into_owned();
         let line = lines[0].line;
         rows.push((line, row(line, "prose", lines.len().to_string(), String::new(), &text)));
+    }
+    if let Some(cut) = &report.cut {
+        let text = format!("no `{}` ends the report", cut.missing);
+        rows.push((cut.line, row(cut.line, "CUT SHORT", String::new(), String::new(), &text)));
     }
     rows.sort_by_key(|(line, _)| *line);
     let head = ["LINE", "SECTION", "ROWS", "KNOWN", "HEADING"].map(String::from).to_vec();

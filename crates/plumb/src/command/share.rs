@@ -8,6 +8,9 @@ use crate::{calibrate, output};
 use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
 use plumb_events::{Event, IoStream, Statistic};
+use plumb_foreign::names::{Named, words};
+use plumb_foreign::reader::reports;
+use plumb_foreign::{READERS, Source};
 use plumb_pages::{rendered, study};
 use plumb_record::{FILE, Record};
 use plumb_study::bundle::{CALIBRATION, Reservation, STUDY};
@@ -71,7 +74,27 @@ fn shared(bundle: &Path, names: &mut Names) -> Result<Shared, Failure> {
         study if study.join(STUDY).is_file() => Ok(of_study(study, KINDS, study::rendered, names)?),
         calibration if calibration.join(CALIBRATION).is_file() => calibrate::shared(calibration, names),
         run if run.is_dir() || run.ends_with(FILE) => Ok(of_run(run, page, names)?),
-        file => Ok(of_file(file, names)?),
+        file => {
+            add_fields(file, names);
+            Ok(of_file(file, names)?)
+        }
+    }
+}
+
+/// Adds the names in the fields of known reports, and keeps the words that all reports have.
+fn add_fields(file: &Path, names: &mut Names) {
+    let Ok(source) = Source::read(file) else { return };
+    let Ok(reports) = reports(&source, READERS) else { return };
+    let words = words(reports.iter().map(|(_, report)| report));
+    names.keep(words.vocabulary.iter().map(String::as_str));
+    for (name, named) in &words.names {
+        let secret = match named {
+            Named::Host => Secret::Host,
+            Named::User => Secret::User,
+            Named::Thing => Secret::Name,
+            Named::Statement => Secret::Sql,
+        };
+        names.add_field(secret, name);
     }
 }
 

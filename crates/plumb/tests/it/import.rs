@@ -47,6 +47,46 @@ fn a_file_that_is_no_report_is_refused_in_one_line_and_the_others_are_read() {
 }
 
 #[test]
+fn a_report_cut_short_is_said_in_one_line_and_strict_fails() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let cut = &TEXT[..TEXT.find("End of Report").expect("an end")];
+    fs::write(here.join("a.txt"), cut).expect("a file");
+    let last = cut.trim_end().lines().count();
+    let said =
+        format!("a.txt has an AWR report that is cut short after line {last}: no `End of Report` ends it");
+    let plain = plumb(here, ["import", "a.txt"]);
+    assert_eq!((plain.code, plain.stderr.trim_end()), (Some(0), said.as_str()));
+    assert!(plain.stdout.contains(&format!("Cut short: after line {last}")), "{}", plain.stdout);
+    let (code, error) = refused(here, ["import", "a.txt", "--strict"]);
+    assert_eq!((code, error.lines().count()), (1, 1), "{error}");
+    assert!(error.contains(&said), "{error}");
+    fs::write(here.join("b.txt"), TEXT.replace("11.2.0.4.0", "23.4.0.0.0")).expect("a file");
+    let untried = plumb(here, ["import", "b.txt"]).stderr;
+    assert!(untried.contains("release 23.4.0.0.0") && untried.lines().count() == 1, "{untried}");
+}
+
+#[test]
+fn what_a_tool_does_not_print_is_blank_in_every_page() {
+    const IOSTAT: &str = include_str!("../../../foreign/tests/it/fixtures/iostat12.txt");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("i.txt"), IOSTAT).expect("a file");
+    fs::write(here.join("a.txt"), TEXT).expect("a file");
+    let page = fine(here, ["import", "i.txt", "--bundle", "tool"]);
+    assert!(!page.contains("DB Time") && !page.contains("DB CPU"), "{page}");
+    drop(fine(here, ["import", "a.txt", "--bundle", "awr"]));
+    let line: serde_json::Value =
+        serde_json::from_str(&fine(here, ["info", "tool", "--json"])).expect("JSON");
+    for column in ["sessions", "db_cpu", "db_tm", "top_wait"] {
+        assert!(line[0][column].is_null(), "{column}: {line}");
+    }
+    let compared = fine(here, ["compare", "awr", "tool"]);
+    assert!(compared.contains("11.2.0.4.0") && !compared.contains("(-100.0)"), "{compared}");
+    assert!(!compared.contains("% Steal time"), "{compared}");
+}
+
+#[test]
 fn a_report_is_diagnosed_from_its_file_and_from_its_bundle() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let here = directory.path();

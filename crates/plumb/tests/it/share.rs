@@ -116,6 +116,86 @@ fn files_of_text_and_of_json_are_shared_alike() {
     assert!(shared.contains("word-1 says so, and host-1 too."), "{shared}");
 }
 
+/// Returns the name and outcome of each check of a file's reports, and the lines not understood.
+fn checks(here: &Path, file: &str) -> Vec<String> {
+    let json: serde_json::Value =
+        serde_json::from_str(&fine(here, ["import", file, "--json"])).expect("JSON");
+    let mut found = Vec::new();
+    for report in json.as_array().expect("reports").iter().map(|import| &import["report"]) {
+        let checks = report["checks"].as_array().expect("checks");
+        found.extend(checks.iter().map(|check| format!("{} {}", check["name"], check["outcome"])));
+        found.push(format!("{} tables", report["sheets"].as_array().expect("tables").len()));
+        found.push(format!("{} unread", report["unread"].as_array().expect("lines").len()));
+    }
+    found
+}
+
+/// The text of a page without its texts.
+fn tags(page: &str) -> Vec<&str> {
+    page.split('<').skip(1).map(|piece| piece.split('>').next().unwrap_or_default()).collect()
+}
+
+#[test]
+fn the_copy_of_each_report_has_the_same_checks() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../foreign/tests/it/fixtures");
+    for name in names(&fixtures) {
+        let (_directory, here) = place();
+        let original = fs::read_to_string(fixtures.join(&name)).expect("a fixture");
+        fs::write(here.join(&name), &original).expect("a file");
+        drop(fine(&here, ["share", &name, "--output", "copy"]));
+        let copied = names_of(&here.join("copy"));
+        let copy = format!("copy/{copied}");
+        assert_eq!(checks(&here, &copy), checks(&here, &name), "{name}");
+        if name.ends_with(".html") {
+            let text = fs::read_to_string(here.join(&copy)).expect("a page");
+            assert_eq!(tags(&text), tags(&original), "{name}");
+        }
+    }
+}
+
+fn names_of(directory: &Path) -> String {
+    names(directory).pop().expect("a file")
+}
+
+#[test]
+fn names_of_fields_are_replaced_in_any_case_and_inside_words_and_no_heading_is() {
+    let (_directory, here) = place();
+    let page = "<HTML><HEAD><TITLE>AWR Report for DB: ZYX, Inst: zyx1</TITLE><STYLE>.zyx {}</STYLE></HEAD><BODY>\n\
+        <H1>WORKLOAD REPOSITORY report for</H1>\n\
+        <TABLE summary=\"zyx\"><TR><TH>DB Name</TH><TH>DB Id</TH><TH>Unique Name</TH><TH>Instance</TH>\
+        <TH>Inst Num</TH><TH>Startup Time</TH><TH>Release</TH><TH>RAC</TH></TR>\n\
+        <TR><TD>ZYX</TD><TD>12</TD><TD>zyx_a</TD><TD>zyx1</TD><TD>1</TD><TD>1-2</TD><TD>12.1.0.2.0</TD>\
+        <TD>NO</TD></TR></TABLE>\n\
+        <TABLE><TR><TH>Host Name</TH><TH>Platform</TH><TH>CPUs</TH></TR>\n\
+        <TR><TD>WWPZYX1</TD><TD>Linux x86 64-bit</TD><TD>24</TD></TR></TABLE>\n\
+        <H3>init.ora Parameters</H3><TABLE><TR><TH>Parameter Name</TH><TH>Begin value</TH></TR>\n\
+        <TR><TD>dispatchers</TD><TD>(PROTOCOL=TCP) (SERVICE=zyxXDB)</TD></TR>\
+        <TR><TD>spfile</TD><TD>+DATA/zyx/spfilezyx.ora</TD></TR>\
+        <TR><TD>remote_listener</TD><TD>yzy-scan:4096</TD></TR></TABLE>\n\
+        <H3>Foreground Wait Events</H3><TABLE><TR><TH>Event</TH><TH>Waits</TH><TH>Waits /txn</TH><TH>Pct Miss</TH></TR>\n\
+        <TR><TD>db file sequential read</TD><TD>12</TD><TD>1.0</TD><TD>2</TD></TR></TABLE>\n\
+        <P>see oldzyxlog</P>\n\
+        select yzy from clients where a &lt; 1</BODY></HTML>\n";
+    fs::write(here.join("awr.html"), page).expect("a file");
+    drop(fine(&here, ["share", "awr.html", "--output", "copy"]));
+    let copy = fs::read_to_string(here.join("copy/awr.html")).expect("a file");
+    let texts = copy.replace("summary=\"zyx\"", "").replace(".zyx {}", "").to_lowercase();
+    for name in ["zyx", "yzy", "clients"] {
+        assert!(!texts.contains(name), "{name}: {copy}");
+    }
+    for kept in [
+        "<TH>Waits /txn</TH><TH>Pct Miss</TH>",
+        "<TD>db file sequential read</TD><TD>12</TD>",
+        "Linux x86 64-bit",
+        "summary=\"zyx\"",
+        "</TD></TR></TABLE>",
+        ":4096",
+    ] {
+        assert!(copy.contains(kept), "{kept}: {copy}");
+    }
+    assert_eq!(tags(&copy), tags(page));
+}
+
 #[test]
 fn the_copy_of_a_calibration_has_no_name_and_renders_again() {
     // Memory has no storage to measure.

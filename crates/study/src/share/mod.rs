@@ -10,6 +10,7 @@
 //! Numbers stay unchanged. Files that do not belong to a bundle are left out.
 
 pub mod names;
+mod page;
 
 use crate::bundle::{
     Contents, END, ENVIRONMENT, EndFile, Environment, MANIFEST, Manifest, ORDER, OrderFile, REPORTS, RUNS,
@@ -19,7 +20,8 @@ use crate::plan::{Plan, PlanOptions};
 use crate::report::{self, RenderPage, Rendered};
 use crate::vocabulary::Kinds;
 use crate::{StudyError, definition};
-use names::{Names, Secret};
+use names::{Layout, Names, Secret};
+use page::Piece;
 use plumb_io::Directory;
 use plumb_record::trace::{self, RunTrace};
 use plumb_record::{BESIDE, FILE, FIO_JOB, Record, outside};
@@ -81,7 +83,11 @@ impl Shared {
     }
 
     fn text(&mut self, names: &Names, text: &str) -> String {
-        let (replaced, counts) = names.replace(text);
+        self.text_in(names, text, Layout::Free)
+    }
+
+    fn text_in(&mut self, names: &Names, text: &str, layout: Layout) -> String {
+        let (replaced, counts) = names.replace_in(text, layout);
         for (name, count) in counts {
             *self.places.entry(name.to_string()).or_insert(0) += count;
         }
@@ -111,6 +117,23 @@ impl Shared {
             }
             _ => {}
         }
+    }
+
+    /// Replaces the names in the texts of a page of HTML, and keeps its tags.
+    fn page(&mut self, names: &mut Names, page: &str) -> String {
+        let pieces = page::pieces(page);
+        for piece in &pieces {
+            if let Piece::Text(text) = piece
+                && !names.find_statement(text)
+            {
+                names.find(text);
+            }
+        }
+        let copy = |piece: &Piece<'_>| match piece {
+            Piece::Kept(kept) => kept.to_string(),
+            Piece::Text(text) => self.text(names, text),
+        };
+        pieces.iter().map(copy).collect()
     }
 
     /// Returns a value with every text replaced.
@@ -296,7 +319,7 @@ pub fn of_run(bundle: &Path, page: RenderRun, names: &mut Names) -> Result<Share
     Ok(shared)
 }
 
-/// Replaces the names in a file of text or JSON.
+/// Replaces the names in a file of text, HTML or JSON. Fails if it cannot be read.
 pub fn of_file(path: &Path, names: &mut Names) -> Result<Shared, StudyError> {
     let text = text(path)?;
     let mut shared = Shared::default();
@@ -308,46 +331,13 @@ pub fn of_file(path: &Path, names: &mut Names) -> Result<Shared, StudyError> {
             shared.value(names, &mut value);
             json(&value)?
         }
+        None if page::is_page(&text) => shared.page(names, &text),
         None => {
             names.find(&text);
-            find_columns(names, &text);
-            shared.text(names, &text)
+            shared.text_in(names, &text, Layout::Columns)
         }
     };
     let name = shared.text(names, &name);
     shared.add(name, replaced);
     Ok(shared)
-}
-
-/// Headings of columns in database reports whose cells are names.
-const HEADS: [(&str, Secret); 6] = [
-    ("Host Name", Secret::Host),
-    ("Host", Secret::Host),
-    ("DB Name", Secret::Name),
-    ("Unique Name", Secret::Name),
-    ("Instance", Secret::Name),
-    ("Container Name", Secret::Name),
-];
-
-/// Collects names in tables of text with a ruler of hyphens, such as those of AWR.
-fn find_columns(names: &mut Names, text: &str) {
-    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    for three in lines.windows(3) {
-        let [head, ruler, row] = three else { continue };
-        let is_ruler = ruler.contains("---") && ruler.chars().all(|letter| matches!(letter, '-' | ' '));
-        if !is_ruler {
-            continue;
-        }
-        let mut begin = 0;
-        for column in ruler.split_inclusive(' ') {
-            let end = begin + column.len();
-            let cell =
-                |line: &str| line.get(begin..end.min(line.len())).unwrap_or_default().trim().to_string();
-            let title = cell(head);
-            if let Some((_, secret)) = HEADS.iter().find(|(known, _)| *known == title) {
-                names.add(*secret, &cell(row));
-            }
-            begin = end;
-        }
-    }
 }
