@@ -8,7 +8,8 @@
 //! ```text
 //! record of a run ──> Signals::of ──┐
 //!   facts of the run ─> .run        ├─> rules ──> findings, the largest saving first
-//! imported report ──> Signals ──────┘
+//! imported report ──> Signals ──────┤
+//! record of a trace ─> Signals::of ─┘
 //! ```
 //!
 //! Rules read nothing but `Signals`, which knows no engine and no file format. A figure that the
@@ -21,9 +22,9 @@
 //!
 //! [`plans`] has the rules over plans of execution, which are trees and no figures of a period.
 //!
-//! Limits: a saving is an upper bound in DB time, because a session that stops waiting for one
-//! thing may wait for the next. Savings of several findings overlap and do not add up. A rule
-//! advises a setting only if the workload uses it ([`Uses`]).
+//! Limits: a saving is an upper bound in DB time, or in the elapsed time of a trace, because a
+//! session that stops waiting for one thing may wait for the next. Savings of several findings
+//! overlap and do not add up. A rule advises a setting only if the workload uses it ([`Uses`]).
 
 mod judge;
 pub mod plans;

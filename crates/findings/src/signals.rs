@@ -1,7 +1,7 @@
 //! Figures of a period that rules judge, whatever their source.
 
 use plumb_events::{IoStream, SessionKind};
-use plumb_record::{Circumstance, HostCpu, IoTally, LimitShare, Record, WaitEvent};
+use plumb_record::{Circumstance, HostCpu, IoTally, LimitShare, Record, Snoop, WaitEvent};
 use plumb_units::{ValueRange, total_of};
 use std::collections::BTreeMap;
 
@@ -232,6 +232,8 @@ pub struct Signals {
     pub uses: Uses,
     pub server: ServerSignals,
     pub run: Option<RunFacts>,
+    /// Sums of a trace of another program, which has no other signals than the elapsed time.
+    pub trace: Option<Snoop>,
 }
 
 impl Signals {
@@ -239,6 +241,11 @@ impl Signals {
     #[must_use]
     pub fn of(record: &Record) -> Signals {
         let header = &record.header;
+        // The calls of any program are no waits of sessions, and its files no tablespaces.
+        if let Some(snoop) = &record.snoop {
+            let (elapsed_ns, trace) = (header.elapsed_ns, Some(snoop.clone()));
+            return Signals { elapsed_ns, trace, ..Signals::default() };
+        }
         let busy = |events: &[WaitEvent]| events.iter().filter(|event| !event.is_idle()).cloned().collect();
         let is_run = record.imported.is_none();
         Signals {
@@ -265,6 +272,7 @@ impl Signals {
             uses: uses(record),
             server: ServerSignals::default(),
             run: None,
+            trace: None,
         }
     }
 

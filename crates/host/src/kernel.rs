@@ -54,11 +54,34 @@ pub fn stat_fields(stat: &str) -> impl Iterator<Item = &str> {
 #[must_use]
 pub fn start_time(process: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat_fields(&stat).nth(19)?.parse().ok()
+    let mut fields = stat_fields(&stat);
+    // A killed process stays as a zombie until its parent waits for it, and holds nothing.
+    fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
+    fields.nth(18)?.parse().ok()
 }
 
 /// Returns the value of a field in the text of `/proc/self/status`.
 #[must_use]
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_killed_process_has_ended_before_its_parent_waits_for_it() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+        assert!(start_time(child.id()).is_some());
+        child.kill().expect("it runs");
+        let ended = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(2));
+            start_time(child.id()).is_none()
+        });
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("a zombie");
+        let _ = child.wait();
+        assert!(ended, "{stat}");
+    }
 }

@@ -100,6 +100,13 @@ impl Started {
         self.pid
     }
 
+    /// True if the command's process has ended; it stays until [`Started::wait`].
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None) | Err(Errno::INTR))
+    }
+
     /// Waits until it has ended, and kills the processes that it left.
     ///
     /// # Errors

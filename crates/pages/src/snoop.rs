@@ -16,7 +16,7 @@ const ROWS: usize = 60;
 pub(crate) fn of_record(record: &Record, snoop: &Snoop) -> Document {
     let elapsed = Nanos(record.header.elapsed_ns);
     let lost = snoop.lost();
-    let is_sampled = snoop.buffers.is_empty();
+    let is_sampled = snoop.is_sampled();
     let (word, tone) = match (is_sampled, lost) {
         (true, _) => ("SAMPLED", Tone::Open),
         (false, 0) => ("COMPLETE", Tone::Good),
@@ -48,7 +48,11 @@ pub(crate) fn of_record(record: &Record, snoop: &Snoop) -> Document {
     }
 }
 
-fn headline(snoop: &Snoop, elapsed: Nanos) -> Vec<Headline> {
+/// A figure that samples do not have.
+const UNKNOWN: &str = "-";
+
+/// Returns calls, requests and bytes of a trace, with their rates.
+pub(crate) fn headline(snoop: &Snoop, elapsed: Nanos) -> Vec<Headline> {
     let calls: u64 = snoop.calls.iter().map(|row| row.calls).sum();
     let time: u64 = snoop.calls.iter().map(|row| row.time_ns).sum();
     let requests: u64 = snoop.requests.iter().map(|row| row.requests).sum();
@@ -60,7 +64,12 @@ fn headline(snoop: &Snoop, elapsed: Nanos) -> Vec<Headline> {
         value: format!("{}, {} on average", RowCount(count), mean(total, count)),
         aside: rate(count),
     };
-    let mut figures = vec![figure("Calls", calls, time), figure("Requests", requests, at_disk)];
+    let counted =
+        Headline { name: "Calls".to_string(), value: RowCount(calls).to_string(), aside: rate(calls) };
+    let mut figures = match snoop.is_sampled() {
+        true => vec![counted],
+        false => vec![figure("Calls", calls, time), figure("Requests", requests, at_disk)],
+    };
     figures.extend(snoop.amplification.iter().map(|row| Headline {
         name: format!("Bytes ({})", row.direction),
         value: format!("{} by calls", Bytes(row.call_bytes)),
@@ -165,7 +174,10 @@ fn heat(map: &SnoopMap) -> Heat {
 
 fn sums(id: &'static str, title: &str, snoop: &Snoop, name: fn(&SnoopCalls) -> String) -> Option<Section> {
     let mut sums: BTreeMap<String, SnoopCalls> = BTreeMap::new();
-    for row in &snoop.calls {
+    let is_sampled = snoop.is_sampled();
+    // Samples know the bytes of a file by its positions alone, and those of calls without them.
+    let by_position = is_sampled && id == "files";
+    for row in snoop.calls.iter().filter(|row| row.is_position() == by_position) {
         let sum = sums.entry(name(row)).or_default();
         sum.calls += row.calls;
         sum.errors += row.errors;
@@ -176,7 +188,8 @@ fn sums(id: &'static str, title: &str, snoop: &Snoop, name: fn(&SnoopCalls) -> S
         sum.disk_time_ns += row.disk_time_ns;
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.time_ns));
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.time_ns, sum.bytes)));
+    let timed = |shown: String| if is_sampled { UNKNOWN.to_string() } else { shown };
     let mut table = Table::default().wrapped("Name", 44).numbers([
         "Calls",
         "Errors",
@@ -190,18 +203,23 @@ fn sums(id: &'static str, title: &str, snoop: &Snoop, name: fn(&SnoopCalls) -> S
     for (name, sum) in sums.iter().take(ROWS) {
         table.row(cells![
             name,
-            RowCount(sum.calls).to_string(),
+            if by_position { UNKNOWN.to_string() } else { RowCount(sum.calls).to_string() },
             if sum.errors == 0 { String::new() } else { RowCount(sum.errors).to_string() },
             Bytes(sum.bytes).to_string(),
-            Nanos(sum.time_ns).to_string(),
-            mean(sum.time_ns, sum.calls),
-            Nanos(sum.max_ns).to_string(),
-            RowCount(sum.disk_requests).to_string(),
-            mean(sum.disk_time_ns, sum.calls)
+            timed(Nanos(sum.time_ns).to_string()),
+            timed(mean(sum.time_ns, sum.calls)),
+            timed(Nanos(sum.max_ns).to_string()),
+            timed(RowCount(sum.disk_requests).to_string()),
+            timed(mean(sum.disk_time_ns, sum.calls))
         ]);
     }
-    let note =
-        "times from entry to exit; at the disk: time of the requests that ended within the call, a call";
+    let note = match (by_position, is_sampled) {
+        (true, _) => {
+            "bytes by which positions in the file moved, a lower bound; calls and times are not known"
+        }
+        (false, true) => "samples have no times and no requests",
+        _ => "times from entry to exit; at the disk: time of the requests that ended within the call, a call",
+    };
     with_rows(Section::front(id, title).note(note), table)
 }
 
@@ -210,6 +228,7 @@ fn requests(snoop: &Snoop) -> Option<Section> {
         .text(["Disk", "D", "Reason", "Call"])
         .numbers(["PID", "Requests", "Bytes", "In\nqueue", "At the\ndisk", "Longest"])
         .wrapped("File", 40);
+    let known = |shown: String| if snoop.is_sampled() { UNKNOWN.to_string() } else { shown };
     for row in snoop.requests.iter().take(ROWS) {
         table.row(cells![
             &row.disk,
@@ -217,11 +236,11 @@ fn requests(snoop: &Snoop) -> Option<Section> {
             &row.how,
             &row.call,
             row.pid.to_string(),
-            RowCount(row.requests).to_string(),
+            known(RowCount(row.requests).to_string()),
             Bytes(row.bytes).to_string(),
-            mean(row.queue_ns, row.requests),
-            mean(row.time_ns, row.requests),
-            Nanos(row.max_ns).to_string(),
+            known(mean(row.queue_ns, row.requests)),
+            known(mean(row.time_ns, row.requests)),
+            known(Nanos(row.max_ns).to_string()),
             &row.file
         ]);
     }
@@ -244,11 +263,14 @@ fn places(snoop: &Snoop) -> Option<Section> {
 }
 
 fn depths(snoop: &Snoop) -> Option<Section> {
-    let mut table = Table::default().text(["Disk"]).numbers(["In flight", "Requests"]);
+    let mut table =
+        Table::default().text(["Disk"]).numbers(["In flight", "By their\nown", "By the\ndevice's"]);
     for row in snoop.depths.iter().take(ROWS) {
-        table.row(cells![&row.disk, row.depth.to_string(), RowCount(row.requests).to_string()]);
+        let [own, all] = [row.own, row.requests].map(|count| RowCount(count).to_string());
+        table.row(cells![&row.disk, row.depth.to_string(), own, all]);
     }
-    let note = "requests of all processes in flight when one was issued, itself included";
+    let note = "requests of the traced programs, by the number in flight when each was issued, itself \
+                included: their own, and those of all processes at the device";
     with_rows(Section::detail("depths", "Queue Depth").note(note), table)
 }
 
@@ -312,7 +334,7 @@ fn circumstances(record: &Record, snoop: &Snoop) -> Section {
         (snoop.unmatched_completions, "completions of requests that were issued before the trace"),
         (snoop.unmatched_exits, "exits of calls that began before the trace"),
         (snoop.in_flight, "requests in flight at the end"),
-        (snoop.other_calls, "calls on sockets, pipes and terminals"),
+        (snoop.other_calls, "calls on pipes, sockets, terminals and files without a disk"),
     ];
     for (count, what) in unmatched.into_iter().filter(|(count, _)| *count > 0) {
         facts.add("Not shown", format!("{} {what}", RowCount(count)));

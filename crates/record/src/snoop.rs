@@ -39,7 +39,7 @@ pub struct Snoop {
     pub request_sizes: Vec<TraceBucket>,
     /// Requests by time from issue to completion, in nanoseconds.
     pub request_times: Vec<TraceBucket>,
-    /// Requests in flight when one was issued, itself included, by disk.
+    /// Requests in flight when one of the traced programs was issued, itself included, by disk.
     pub depths: Vec<SnoopDepth>,
     /// Files by requests, with the share of those that follow each other.
     pub places: Vec<SnoopPlace>,
@@ -56,6 +56,12 @@ impl Snoop {
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.buffers.iter().map(|buffer| buffer.lost).sum()
+    }
+
+    /// True if the figures are samples, which know no single call or request and no time.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.buffers.is_empty()
     }
 }
 
@@ -85,11 +91,26 @@ pub struct SnoopCalls {
     /// Sum of the times from entry to exit, nanoseconds.
     pub time_ns: u64,
     pub max_ns: u64,
+    /// Calls that write and return when the bytes are durable (`O_SYNC`, `O_DSYNC`).
+    #[serde(default)]
+    pub durable: u64,
     /// Requests that completed within the calls.
     pub disk_requests: u64,
     pub disk_bytes: u64,
     /// Time of these requests from issue to completion, nanoseconds.
     pub disk_time_ns: u64,
+}
+
+impl SnoopCalls {
+    /// Effect of a row that has only the bytes by which positions in a file moved. The calls that
+    /// moved them are in other rows.
+    pub const POSITION: &str = "position";
+
+    /// True for a row of positions, whose bytes add to no sum of calls.
+    #[must_use]
+    pub fn is_position(&self) -> bool {
+        self.effect == SnoopCalls::POSITION
+    }
 }
 
 /// Requests of one owner on one disk.
@@ -114,12 +135,16 @@ pub struct SnoopRequests {
     pub max_ns: u64,
 }
 
-/// Requests that found this number in flight.
+/// Requests of the traced programs that found this number in flight.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnoopDepth {
     pub disk: String,
     pub depth: u32,
+    /// Requests that found this number of all processes.
     pub requests: u64,
+    /// Requests that found this number of the traced programs.
+    #[serde(default)]
+    pub own: u64,
 }
 
 /// Requests to one file in one view.

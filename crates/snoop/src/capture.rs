@@ -16,6 +16,7 @@
 use crate::descriptor::Raw;
 use crate::error::SnoopError;
 use crate::event::{Decoders, Event, Role, What};
+use crate::extents::Extents;
 use crate::join::{Joiner, Sink, Unjoined};
 use crate::live::Live;
 use crate::names::Names;
@@ -28,7 +29,6 @@ use plumb_host::process::{self, Started};
 use plumb_record::{Snoop, SnoopBuffer};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// Bytes of the buffers of each processor: names, calls, disk.
@@ -146,20 +146,7 @@ impl Capture {
     }
 
     fn start_command(&mut self, words: &[String]) -> Result<Started, SnoopError> {
-        let failed =
-            |source| SnoopError::NotStarted { command: words.first().cloned().unwrap_or_default(), source };
-        let (program, arguments) =
-            words.split_first().ok_or_else(|| failed(std::io::ErrorKind::InvalidInput.into()))?;
-        let (followers, starters) = (&self.followers, &self.starters);
-        let start = || {
-            let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-            followers.iter().try_for_each(|buffer| buffer.follow(&[own]))?;
-            starters.iter().try_for_each(Handle::start)?;
-            let started = process::start(Command::new(program).args(arguments)).map_err(failed)?;
-            Ok::<_, SnoopError>((own, started))
-        };
-        let ended = std::thread::scope(|scope| scope.spawn(start).join());
-        let (own, started) = ended.map_err(|_| failed(std::io::Error::other("its thread ended")))??;
+        let (own, started) = start_followed(words, &self.followers, &self.starters)?;
         self.starter = Some(own);
         self.processes.add_starter(own);
         Ok(started)
@@ -275,7 +262,7 @@ impl Capture {
     /// Returns the sums of what a receiver got, with the kernel's counts of events.
     #[must_use]
     pub fn sums(&self, live: &Live) -> Snoop {
-        let mut snoop = live.tally().record(&self.processes);
+        let mut snoop = live.tally().record(&self.processes, &mut Extents::default());
         self.count(&mut snoop);
         snoop
     }
@@ -324,4 +311,24 @@ impl Capture {
     pub fn decoded(&self) -> u64 {
         self.decoded
     }
+}
+
+/// Starts recording and a command, by a thread that `followers` follow; returns the number of the
+/// thread, which has ended.
+pub(crate) fn start_followed(
+    words: &[String],
+    followers: &[Handle],
+    starters: &[Handle],
+) -> Result<(u32, Started), SnoopError> {
+    let mut command = target::command(words)?;
+    let failed = |source| target::not_started(words, source);
+    let start = || {
+        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        followers.iter().try_for_each(|buffer| buffer.follow(&[own]))?;
+        starters.iter().try_for_each(Handle::start)?;
+        let started = process::start(&mut command).map_err(failed)?;
+        Ok::<_, SnoopError>((own, started))
+    };
+    let ended = std::thread::scope(|scope| scope.spawn(start).join());
+    ended.map_err(|_| failed(std::io::Error::other("its thread ended")))?
 }

@@ -26,6 +26,8 @@ pub(crate) struct Raw {
     /// The kernel's number of the device with the file, or of the disk itself.
     pub device: u32,
     pub inode: u64,
+    /// Bytes of a regular file.
+    pub size: Option<u64>,
     pub kind: FileKind,
     pub flags: OFlags,
     /// Position of the next read or write; none if /proc does not show it.
@@ -50,6 +52,7 @@ pub fn read(proc: &Path, pid: u32, number: i32) -> Option<Raw> {
         path: path_text(&path),
         device: kernel_device(if kind == FileKind::Disk { found.rdev() } else { found.dev() }),
         inode: found.ino(),
+        size: Some(found.len()).filter(|_| kind == FileKind::Regular),
         kind,
         flags: OFlags::from_bits_retain(flags.unwrap_or(0)),
         position: status_field(&info, "pos").and_then(|position| position.parse().ok()),

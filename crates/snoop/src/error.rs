@@ -56,6 +56,12 @@ pub enum SnoopError {
         /// Hint on number spaces; may be empty.
         namespace: &'static str,
     },
+    /// This user may read no process of the target.
+    #[error(
+        "process {pid} cannot be read ({}: {reason}): expected its own user or root; run it as one of them",
+        path.display()
+    )]
+    Unreadable { pid: u32, path: PathBuf, reason: io::ErrorKind },
     /// No process has the name.
     #[error(
         "no process has {name:?} in its name or title; `ps -e -o pid,comm,args` lists them, \

@@ -98,7 +98,15 @@ impl Extents {
         self.known(sought)
     }
 
-    fn known(&self, sought: Sought) -> Option<FilePlace> {
+    /// True if any sector is known to be the file's.
+    #[must_use]
+    pub fn has(&self, file: FileNumber) -> bool {
+        self.runs.values().any(|run| run.first.file == file)
+    }
+
+    /// Returns the file of a sector, of those that have been read.
+    #[must_use]
+    pub fn known(&self, sought: Sought) -> Option<FilePlace> {
         let Sought { disk, sector, .. } = sought;
         let ((_, first), run) = self.runs.range((disk, 0)..=(disk, sector)).next_back()?;
         let FilePlace { file, offset } = run.first;
@@ -119,7 +127,8 @@ impl Extents {
         files
     }
 
-    fn read(&mut self, number: FileNumber, processes: &Processes) {
+    /// Reads the extents of a file, unless it cannot be opened by any of its names.
+    pub fn read(&mut self, number: FileNumber, processes: &Processes) {
         let file = processes.file(number);
         if file.kind != FileKind::Regular || file.disk == 0 || file.inode == 0 {
             return;

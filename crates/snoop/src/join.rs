@@ -46,6 +46,8 @@ pub(crate) struct CallLine {
     pub error: i32,
     /// True if it bypassed the page cache.
     pub is_direct: bool,
+    /// True for a write that waits until its bytes are durable.
+    pub is_durable: bool,
     /// Requests that ended within the call.
     pub disk: Share,
 }
@@ -127,8 +129,30 @@ pub(crate) struct RequestLine {
     pub how: How,
     /// Name of the call; empty if it is not part of one.
     pub call: &'static str,
-    /// Requests of the disk in flight when it was issued, itself included.
-    pub depth: u32,
+    pub depth: Depth,
+}
+
+/// Requests of a disk in flight, at an issue with itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Depth {
+    /// Requests of all processes at the disk.
+    pub all: u32,
+    /// Requests of the traced processes alone.
+    pub own: u32,
+}
+
+impl Depth {
+    /// Adds a request; returns the number with it.
+    fn issue(&mut self, how: How) -> Depth {
+        self.all += 1;
+        self.own += u32::from(how != How::Other);
+        *self
+    }
+
+    fn forget(&mut self, how: How) {
+        self.all = self.all.saturating_sub(1);
+        self.own = self.own.saturating_sub(u32::from(how != How::Other));
+    }
 }
 
 impl RequestLine {
@@ -247,7 +271,7 @@ struct Pending {
     issued: Option<u64>,
     block: Block,
     done: u32,
-    depth: u32,
+    depth: Depth,
     owner: Owner,
 }
 
@@ -283,7 +307,7 @@ pub(crate) struct Joiner {
     writers: HashMap<FileNumber, u32>,
     pending: BTreeMap<Place, Pending>,
     flushes: HashMap<u32, VecDeque<Pending>>,
-    in_flight: HashMap<u32, u32>,
+    in_flight: HashMap<u32, Depth>,
     /// True once the kernel has shown a request that enters a queue.
     sees_queue: bool,
     journals: HashMap<u32, FileNumber>,
@@ -426,6 +450,7 @@ impl Joiner {
             bytes,
             error: i32::try_from(-result.min(0)).unwrap_or(0),
             is_direct: open.descriptor.is_direct,
+            is_durable: call.effect == Effect::Write && open.descriptor.is_durable,
             disk: open.disk,
         };
         sink.call(&line, processes);
@@ -509,6 +534,7 @@ impl Joiner {
             bytes: u64::try_from(result).unwrap_or(0),
             error: i32::try_from(-result.min(0)).unwrap_or(0),
             is_direct: ring.is_direct,
+            is_durable: false,
             disk: ring.disk,
         };
         sink.call(&line, processes);
@@ -623,15 +649,13 @@ impl Joiner {
     fn journal(&mut self, block: &Block, processes: &mut Processes) -> FileNumber {
         *self.journals.entry(block.device).or_insert_with(|| {
             let path = format!("<journal {}>", comm_text(&block.comm));
-            processes.add_file(FileName { path, disk: block.device, inode: 0, kind: FileKind::Regular })
+            let disk = block.device;
+            processes.add_file(FileName { path, disk, inode: 0, kind: FileKind::Regular, size: None })
         })
     }
 
     fn issued(&mut self, block: &Block, event: &Event, processes: &mut Processes) {
-        let depth = self.in_flight.entry(block.device).or_default();
         if block.sectors == 0 {
-            *depth += 1;
-            let depth = *depth;
             let mut owner = self.owner_of_unqueued(block, event, processes);
             if let Some((thread, open)) = self.waiting(block.device, processes) {
                 let process = processes.process_of(thread).unwrap_or(0);
@@ -639,6 +663,7 @@ impl Joiner {
                 let (file, call) = (open.descriptor.file, open.call.name);
                 owner = Owner { process, thread, file, how: How::Flush, call, link };
             }
+            let depth = self.in_flight.entry(block.device).or_default().issue(owner.how);
             let (queued, issued) = (event.time, Some(event.time));
             let flush = Pending { queued, issued, block: *block, done: 0, depth, owner };
             self.flushes.entry(block.device).or_default().push_back(flush);
@@ -650,9 +675,7 @@ impl Joiner {
         };
         // A disk without room takes the request again: it was counted at its first issue.
         if pending.issued.is_none() {
-            let depth = self.in_flight.entry(block.device).or_default();
-            *depth += 1;
-            pending.depth = *depth;
+            pending.depth = self.in_flight.entry(block.device).or_default().issue(pending.owner.how);
         }
         pending.issued = Some(event.time);
         pending.block = *block;
@@ -703,8 +726,8 @@ impl Joiner {
             return;
         }
         if let Some(depth) = self.in_flight.get_mut(&block.device) {
-            assert!(*depth > 0, "J1");
-            *depth -= 1;
+            assert!(depth.all > 0, "J1");
+            depth.forget(pending.owner.how);
         }
         let owner = pending.owner;
         let bytes = u64::from(pending.block.sectors) * 512;
@@ -750,15 +773,15 @@ impl Joiner {
     /// Forgets requests older than `age`, whose completion was lost or came before the trace.
     pub fn forget(&mut self, now: u64, age: u64) {
         let old = |queued: u64| queued + age < now;
-        let mut fell: Vec<u32> = Vec::new();
+        let mut fell: Vec<(u32, How)> = Vec::new();
         self.pending.retain(|(device, ..), pending| {
             let goes = old(pending.queued);
-            fell.extend((goes && pending.issued.is_some()).then_some(*device));
+            fell.extend((goes && pending.issued.is_some()).then_some((*device, pending.owner.how)));
             !goes
         });
-        for device in fell {
+        for (device, how) in fell {
             if let Some(depth) = self.in_flight.get_mut(&device) {
-                *depth = depth.saturating_sub(1);
+                depth.forget(how);
             }
         }
         self.rings.retain(|_, ring| !old(ring.begin));
@@ -784,7 +807,7 @@ fn sought(block: &Block, event: &Event, process: Option<u32>) -> Sought {
 }
 
 fn made(block: &Block, event: &Event, owner: Owner) -> Pending {
-    Pending { queued: event.time, issued: None, block: *block, done: 0, depth: 0, owner }
+    Pending { queued: event.time, issued: None, block: *block, done: 0, depth: Depth::default(), owner }
 }
 
 #[cfg(test)]

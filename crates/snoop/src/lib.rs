@@ -42,6 +42,13 @@ mod target;
 mod text;
 mod tracefs;
 
+/// Makes tests that start processes take turns: the end of a command ends all children.
+#[cfg(test)]
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 pub use capture::Capture;
 pub use error::SnoopError;
 pub use flow::Flow;
@@ -50,4 +57,4 @@ pub use record::{WORKLOAD, record, sampled};
 pub use sample::ProcSampling;
 pub use target::SnoopTarget;
 pub use text::sums;
-pub use tracefs::is_refusal;
+pub use tracefs::{is_refusal, orphaned_instances, remove_instance};

@@ -31,6 +31,7 @@ struct Second {
     disk_bytes: u64,
     disk_ns: u64,
     flushes: u64,
+    /// Most requests of the traced processes in flight at a disk.
     depth_max: u32,
 }
 
@@ -145,7 +146,7 @@ impl Sink for Live {
         self.second.requests += u64::from(!is_flush);
         self.second.disk_bytes += request.moved();
         self.second.disk_ns += request.completed.saturating_sub(request.issued);
-        self.second.depth_max = self.second.depth_max.max(request.depth);
+        self.second.depth_max = self.second.depth_max.max(request.depth.own);
         if matches!(self.show, Show::Both | Show::Disk) {
             self.lines += &text::request(request, self.clock, processes);
         }

@@ -1,11 +1,12 @@
 //! Patterns of the requests to one place, recognized while they pass.
 //!
 //! ```text
-//! appends            a write begins where the one before ended
+//! appends            a write begins where the one before ended, and the file grows
+//! sequential writes  the same within a file that does not grow, and on a disk
 //! one block again    a write begins where an earlier one of the last 16 began
 //! read-modify-write  a write lies within the read before it
 //! sequential         a read begins where the one before ended
-//! small sequential   the same, with requests of at most 8 KiB
+//! small sequential   either, with requests of at most 8 KiB
 //! random             begins elsewhere
 //! read-ahead         the file system reads before it is asked
 //! flush storm        a sync for each two writes or fewer
@@ -65,6 +66,10 @@ impl Unit {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
     unit: Unit,
+    /// Bytes of the file at its first sight; none if unknown, and for a disk.
+    size: Option<u64>,
+    /// End of the highest write so far.
+    high: u64,
     reads: u64,
     writes: u64,
     syncs: u64,
@@ -72,7 +77,11 @@ pub(crate) struct Stream {
     placed: [u64; 2],
     follows: [u64; 2],
     small: [u64; 2],
+    /// Writes that follow the one before below the highest end: the file does not grow by them.
+    within: u64,
     again: u64,
+    /// Starts with the number of times that they were written again, the most frequent ones.
+    rewritten: Vec<(u64, u64)>,
     modified: u64,
     ahead: u64,
     /// Position and end of the last read and the last write.
@@ -95,12 +104,27 @@ pub(crate) struct Pattern {
     pub requests: u64,
     pub of: u64,
     pub arithmetic: String,
+    /// True if it is of starts that belong to no block of the stream's file.
+    pub is_elsewhere: bool,
 }
 
 impl Stream {
+    /// Creates a stream of calls on a file with this size at its first sight.
     #[must_use]
-    pub fn new(unit: Unit) -> Stream {
-        Stream { unit, ..Stream::default() }
+    pub fn of_file(size: Option<u64>) -> Stream {
+        Stream { size, ..Stream::default() }
+    }
+
+    /// Creates a stream of requests of a disk.
+    #[must_use]
+    pub fn of_disk() -> Stream {
+        Stream { unit: Unit::Sectors, ..Stream::default() }
+    }
+
+    /// Returns starts that were written again, with the number of times, about the most frequent.
+    #[must_use]
+    pub fn rewritten(&self) -> &[(u64, u64)] {
+        &self.rewritten
     }
 
     /// Returns the number of requests.
@@ -130,6 +154,7 @@ impl Stream {
             if before == at {
                 self.follows[side] += 1;
                 self.small[side] += u64::from(bytes <= SMALL);
+                self.within += u64::from(side == 1 && end <= self.high);
             } else {
                 self.run[side].clear();
             }
@@ -141,6 +166,9 @@ impl Stream {
             }
         }
         self.last[side] = Some((at, end));
+        if side == 1 {
+            self.high = self.high.max(end);
+        }
     }
 
     fn read_ahead(&mut self, at: u64, bytes: u64) {
@@ -159,6 +187,7 @@ impl Stream {
     fn written(&mut self, at: u64, end: u64) {
         if self.starts.contains(&Some(at)) {
             self.again += 1;
+            self.note_again(at);
             let times = if self.again_now.0 == at { self.again_now.1 + 1 } else { 2 };
             self.again_now = (at, times);
             if self.again_example.is_none_or(|(_, most)| times > most) {
@@ -177,21 +206,73 @@ impl Stream {
         }
     }
 
-    /// Returns the patterns that enough requests show.
+    fn note_again(&mut self, at: u64) {
+        if let Some((_, count)) = self.rewritten.iter_mut().find(|(start, _)| *start == at) {
+            *count += 1;
+        } else if self.rewritten.len() < REMEMBERED {
+            self.rewritten.push((at, 1));
+        } else if let Some(least) = self.rewritten.iter_mut().min_by_key(|(_, count)| *count) {
+            *least = (at, 1);
+        }
+    }
+
+    /// True if most writes that follow each other lie below an end that the file had already.
+    fn stays(&self) -> bool {
+        let follows = self.follows[1];
+        self.size.is_some_and(|size| size > self.high) || (follows - self.within) * 100 < follows * MOST
+    }
+
+    /// Returns the rewrites: those of the file's own blocks, and those of starts elsewhere.
+    fn rewrites(&self, elsewhere: &[u64]) -> [Pattern; 2] {
+        let of_file = |is_elsewhere: bool| {
+            let starts = self.rewritten.iter().filter(|(at, _)| elsewhere.contains(at) == is_elsewhere);
+            starts.copied().max_by_key(|(_, count)| *count)
+        };
+        let times = |is_elsewhere| {
+            of_file(is_elsewhere).map_or(String::new(), |(at, count)| {
+                format!("{} {at} written {} times", self.word(), RowCount(count + 1))
+            })
+        };
+        let of_others = self.rewritten.iter().filter(|(at, _)| elsewhere.contains(at));
+        let of_others: u64 = of_others.map(|(_, count)| count).sum();
+        let in_a_row = self.again_example.filter(|(at, _)| !elsewhere.contains(at));
+        let own = in_a_row.map_or_else(
+            || times(false),
+            |(at, times)| format!("{} {at} written {times} times in a row", self.word()),
+        );
+        let pattern = |requests, arithmetic, is_elsewhere| Pattern {
+            name: "one block written again",
+            requests,
+            of: self.writes,
+            arithmetic,
+            is_elsewhere,
+        };
+        [pattern(self.again - of_others, own, false), pattern(of_others, times(true), true)]
+    }
+
+    /// Returns the patterns that enough requests show. `elsewhere` has starts that were written
+    /// again and are no blocks of the file.
     #[must_use]
-    pub fn patterns(&self) -> Vec<Pattern> {
+    pub fn patterns(&self, elsewhere: &[u64]) -> Vec<Pattern> {
         let mut found = Vec::new();
-        let mut add = |name: &'static str, requests: u64, of: u64, least: u64, arithmetic: String| {
-            if requests >= LEAST && requests * 100 >= of * least {
-                found.push(Pattern { name, requests, of, arithmetic });
+        let mut keep = |pattern: Pattern, least: u64| {
+            if pattern.requests >= LEAST && pattern.requests * 100 >= pattern.of * least {
+                found.push(pattern);
             }
         };
-        let elsewhere = |side: usize| self.placed[side] - self.follows[side];
-        add("appends", self.follows[1], self.placed[1], MOST, self.chain(1));
-        let again = self.again_example.map_or(String::new(), |(at, times)| {
-            format!("{} {at} written {times} times in a row", self.word())
-        });
-        add("one block written again", self.again, self.writes, SOME, again);
+        let rewrites = self.rewrites(elsewhere);
+        let (appends, small_appends) = match (self.unit, self.stays()) {
+            (Unit::Bytes, false) => ("appends", "small appends"),
+            _ => ("sequential writes", "small sequential writes"),
+        };
+        let still = if self.unit == Unit::Bytes && self.stays() { "; the file does not grow" } else { "" };
+        let moved = |side: usize| self.placed[side] - self.follows[side];
+        let chain = self.chain(1) + still;
+        keep(plain(appends, self.follows[1], self.placed[1], chain), MOST);
+        rewrites.into_iter().for_each(|pattern| keep(pattern, SOME));
+        let mut add = |name: &'static str, requests: u64, of: u64, least: u64, arithmetic: String| {
+            keep(plain(name, requests, of, arithmetic), least);
+        };
         let modified = self.modified_example.map_or(String::new(), |[from, length, at, written]| {
             format!("read {from} + {length}, then write {at} + {written} within it")
         });
@@ -199,10 +280,10 @@ impl Stream {
         let small = self.small[0] * 2 > self.follows[0];
         let name = if small { "small sequential reads" } else { "sequential reads" };
         add(name, self.follows[0], self.placed[0], MOST, self.chain(0));
-        add("small appends", self.small[1], self.placed[1], MOST, "at most 8,192 bytes each".to_string());
-        let share = |side: usize| format!("{} of {} begin elsewhere", elsewhere(side), self.placed[side]);
-        add("random reads", elsewhere(0), self.placed[0], MOST, share(0));
-        add("random writes", elsewhere(1).saturating_sub(self.again), self.placed[1], MOST, share(1));
+        add(small_appends, self.small[1], self.placed[1], MOST, "at most 8,192 bytes each".to_string());
+        let share = |side: usize| format!("{} of {} begin elsewhere", moved(side), self.placed[side]);
+        add("random reads", moved(0), self.placed[0], MOST, share(0));
+        add("random writes", moved(1).saturating_sub(self.again), self.placed[1], MOST, share(1));
         let ahead = self.ahead_example.map_or(String::new(), |[bytes, at, step]| {
             format!("R of {} bytes at {at}, + {step} from the one before", RowCount(bytes))
         });
@@ -241,14 +322,17 @@ impl Stream {
     }
 }
 
+fn plain(name: &'static str, requests: u64, of: u64, arithmetic: String) -> Pattern {
+    Pattern { name, requests, of, arithmetic, is_elsewhere: false }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(unit: Unit, requests: &[(Kind, u64, u64)], expected: &[(&str, &str)]) {
-        let mut stream = Stream::new(unit);
+    fn check(mut stream: Stream, requests: &[(Kind, u64, u64)], expected: &[(&str, &str)]) {
         requests.iter().for_each(|(kind, at, bytes)| stream.add(*kind, Some(*at), *bytes));
-        let found = stream.patterns();
+        let found = stream.patterns(&[]);
         let found: Vec<_> = found.iter().map(|pattern| (pattern.name, pattern.arithmetic.as_str())).collect();
         assert_eq!(found, expected);
     }
@@ -269,7 +353,50 @@ mod tests {
         assert_eq!(requests.last().map(|request| request.1), Some(22_293_353));
         let chain = "BLOCK 22293311 + 512/512 = 22293312 + 2560/512 = 22293317 \
                      + 3072/512 = 22293323 + 2560/512 = 22293328";
-        check(Unit::Sectors, &requests, &[("appends", chain), ("small appends", "at most 8,192 bytes each")]);
+        let small = ("small sequential writes", "at most 8,192 bytes each");
+        check(Stream::of_disk(), &requests, &[("sequential writes", chain), small]);
+    }
+
+    /// A log that is written round and round, one whose space was reserved, and one that grows.
+    #[test]
+    fn a_file_is_appended_to_only_if_it_grows() {
+        let round = |rounds: u64| -> Vec<_> {
+            (0..10 * rounds).map(|at| (Kind::Write, 16_384 * (at % 10), 16_384)).collect()
+        };
+        let names = |size, requests: &[(Kind, u64, u64)]| {
+            let mut stream = Stream::of_file(size);
+            requests.iter().for_each(|(kind, at, bytes)| stream.add(*kind, Some(*at), *bytes));
+            let found = stream.patterns(&[]);
+            found.into_iter().map(|pattern| (pattern.name, pattern.arithmetic)).collect::<Vec<_>>()
+        };
+        let chain = "offset 0 + 16384 = 16384 + 16384 = 32768 + 16384 = 49152 + 16384 = 65536";
+        let stays = format!("{chain}; the file does not grow");
+        assert_eq!(names(Some(0), &round(1)), [("appends", chain.to_string())]);
+        assert_eq!(names(Some(1 << 20), &round(1)), [("sequential writes", stays.clone())]);
+        assert_eq!(names(Some(0), &round(5))[0], ("sequential writes", stays.clone()));
+        assert_eq!(names(None, &round(5))[0], ("sequential writes", stays));
+    }
+
+    /// Blocks of 512 bytes at a time, each with the block of its inode.
+    #[test]
+    fn rewrites_of_metadata_are_apart_from_those_of_the_file() {
+        let mut stream = Stream::of_disk();
+        for write in 0..120_u64 {
+            stream.add(Kind::Write, Some(80_000 + 8 * (write / 8)), 4096);
+            stream.add(Kind::Write, Some(1_000), 4096);
+        }
+        let all = |elsewhere: &[u64]| {
+            let found = stream.patterns(elsewhere).into_iter();
+            let found = found.filter(|pattern| pattern.name == "one block written again");
+            found
+                .map(|found| (found.requests, found.of, found.is_elsewhere, found.arithmetic))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(all(&[])[0].0, 105 + 119);
+        let [own, other] = &all(&[1_000])[..] else { panic!("{:?}", all(&[1_000])) };
+        assert_eq!((own.0, own.1, own.2), (105, 240, false));
+        assert!(own.3.contains(" written ") && !own.3.starts_with("BLOCK 1000 "), "{}", own.3);
+        assert_eq!(*other, (119, 240, true, "BLOCK 1000 written 120 times".to_string()));
     }
 
     /// The same log writer through a page cache: each block several times, and a cluster read
@@ -283,7 +410,7 @@ mod tests {
         }
         requests.extend((4..9).map(|block| (Kind::ReadAhead, 21_949_024 + 2048 * block, 1_048_576)));
         check(
-            Unit::Sectors,
+            Stream::of_disk(),
             &requests,
             &[
                 ("one block written again", "BLOCK 21946960 written 4 times in a row"),
@@ -309,7 +436,7 @@ mod tests {
             requests.push((Kind::Sync, 0, 0));
         }
         check(
-            Unit::Bytes,
+            Stream::default(),
             &requests,
             &[
                 ("read-modify-write", "read 73728 + 8192, then write 74240 + 512 within it"),
@@ -322,9 +449,9 @@ mod tests {
 
     #[test]
     fn few_requests_and_unknown_positions_show_nothing() {
-        check(Unit::Bytes, &[(Kind::Read, 0, 4096); 7], &[]);
-        let mut stream = Stream::new(Unit::Bytes);
+        check(Stream::default(), &[(Kind::Read, 0, 4096); 7], &[]);
+        let mut stream = Stream::default();
         (0..100).for_each(|_| stream.add(Kind::Read, None, 4096));
-        assert_eq!((stream.patterns(), stream.sequential(), stream.requests()), (Vec::new(), [0, 0], 100));
+        assert_eq!((stream.patterns(&[]), stream.sequential(), stream.requests()), (Vec::new(), [0, 0], 100));
     }
 }

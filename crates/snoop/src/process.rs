@@ -40,6 +40,8 @@ pub(crate) struct FileName {
     pub disk: u32,
     pub inode: u64,
     pub kind: FileKind,
+    /// Bytes at its first sight; none if unknown.
+    pub size: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,7 +86,8 @@ impl Processes {
     /// Creates an empty table over `/proc`, or a directory of its form.
     #[must_use]
     pub fn new(proc: &Path) -> Processes {
-        let none = FileName { path: NO_NAME.to_string(), disk: 0, inode: 0, kind: FileKind::Unknown };
+        let path = NO_NAME.to_string();
+        let none = FileName { path, disk: 0, inode: 0, kind: FileKind::Unknown, size: None };
         Processes {
             proc: proc.to_path_buf(),
             threads: HashMap::new(),
@@ -253,7 +256,7 @@ impl Processes {
         for (device, inode, path) in maps.lines().filter_map(mapped_file) {
             let disk = self.disk_of(device);
             if self.of_inode(disk, inode).is_none() {
-                self.add_file(FileName { path, disk, inode, kind: FileKind::Regular });
+                self.add_file(FileName { path, disk, inode, kind: FileKind::Regular, size: None });
             }
         }
     }
@@ -385,21 +388,27 @@ impl Processes {
             is_direct: raw.flags.contains(OFlags::DIRECT),
             is_durable: raw.flags.contains(OFlags::DSYNC),
             is_old: false,
-            file: self.file_of(raw.path, disk, raw.inode, raw.kind),
+            file: self.file_of(FileName {
+                path: raw.path,
+                disk,
+                inode: raw.inode,
+                kind: raw.kind,
+                size: raw.size,
+            }),
         }
     }
 
-    fn file_of(&mut self, path: String, disk: u32, inode: u64, kind: FileKind) -> FileNumber {
-        match self.of_inode(disk, inode) {
+    fn file_of(&mut self, file: FileName) -> FileNumber {
+        match self.of_inode(file.disk, file.inode) {
             Some(number) => {
                 let known = &mut self.files[number as usize];
                 // The name of a deleted file, or of a renamed one, replaces the earlier one.
-                if known.path != path {
-                    known.path = path;
+                if known.path != file.path {
+                    known.path = file.path;
                 }
                 number
             }
-            None => self.add_file(FileName { path, disk, inode, kind }),
+            None => self.add_file(file),
         }
     }
 

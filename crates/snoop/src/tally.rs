@@ -3,9 +3,10 @@
 //! T1 Each call and each request of a traced process is in exactly one row, so that rows add up to
 //! the totals; beyond [`ROWS_MAX`] rows, files share the row without a name.
 
+use crate::extents::{Extents, Sought};
 use crate::join::{CallLine, How, RequestLine, Sink};
 use crate::map::Map;
-use crate::pattern::{Kind, Stream, Unit};
+use crate::pattern::{Kind, Stream};
 use crate::process::{FileNumber, Processes, disk_name};
 use crate::syscalls::Effect;
 use plumb_events::LatencyHistogram;
@@ -41,6 +42,24 @@ struct RequestKey {
     how: How,
     call: &'static str,
     file: FileNumber,
+}
+
+/// Sectors of a file on a disk, or metadata that calls on the file read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct DiskPlace {
+    file: FileNumber,
+    disk: u32,
+    is_metadata: bool,
+}
+
+/// A stream as reports show it.
+struct Shown<'t> {
+    view: &'static str,
+    path: String,
+    file: FileNumber,
+    /// None for a stream of calls.
+    place: Option<DiskPlace>,
+    stream: &'t Stream,
 }
 
 /// Counts by powers of two, of reads and of writes with the rest.
@@ -80,9 +99,10 @@ pub(crate) struct Tally {
     others: BTreeMap<(u32, [u8; 10]), SnoopRequests>,
     sizes: [Buckets; 2],
     times: [Buckets; 2],
-    depths: BTreeMap<(u32, u32), u64>,
+    /// Requests of the traced processes by disk and number in flight: of all processes, and theirs.
+    depths: BTreeMap<(u32, u32), [u64; 2]>,
     call_streams: HashMap<FileNumber, Stream>,
-    disk_streams: HashMap<(FileNumber, u32), Stream>,
+    disk_streams: HashMap<DiskPlace, Stream>,
     call_map: Map,
     disk_map: Map,
     offsets: HashMap<FileNumber, (Map, u64)>,
@@ -139,7 +159,7 @@ impl Tally {
     }
 
     #[must_use]
-    pub fn record(&self, processes: &Processes) -> Snoop {
+    pub fn record(&self, processes: &Processes, extents: &mut Extents) -> Snoop {
         let mut calls: Vec<SnoopCalls> = self.calls.values().cloned().collect();
         calls.sort_by(|one, two| two.time_ns.cmp(&one.time_ns).then_with(|| one.file.cmp(&two.file)));
         let mut requests: Vec<SnoopRequests> = self.requests.values().cloned().collect();
@@ -154,7 +174,7 @@ impl Tally {
             request_times: self.times[1].rows(),
             depths: self.depths(),
             places: self.places(processes),
-            patterns: self.patterns(processes),
+            patterns: self.patterns(processes, extents),
             amplification: self.amplification(),
             maps: self.maps(processes),
             ..Snoop::default()
@@ -162,45 +182,65 @@ impl Tally {
     }
 
     fn depths(&self) -> Vec<SnoopDepth> {
-        let row = |((disk, depth), requests): (&(u32, u32), &u64)| SnoopDepth {
+        let row = |((disk, depth), [requests, own]): (&(u32, u32), &[u64; 2])| SnoopDepth {
             disk: disk_name(*disk),
             depth: *depth,
             requests: *requests,
+            own: *own,
         };
         self.depths.iter().map(row).collect()
     }
 
-    /// Returns the streams with view and file, the most requests first.
-    fn streams(&self, processes: &Processes) -> Vec<(&'static str, String, &Stream)> {
+    /// Returns the streams, the most requests first.
+    fn streams(&self, processes: &Processes) -> Vec<Shown<'_>> {
         let path = |file: FileNumber| processes.file(file).path.clone();
-        let of_calls = self.call_streams.iter().map(|(file, stream)| ("calls", path(*file), stream));
-        let of_disk = self.disk_streams.iter().map(|((file, _), stream)| ("disk", path(*file), stream));
+        let of_calls = self.call_streams.iter().map(|(file, stream)| Shown {
+            view: "calls",
+            path: path(*file),
+            file: *file,
+            place: None,
+            stream,
+        });
+        let of_disk = self.disk_streams.iter().map(|(place, stream)| Shown {
+            view: "disk",
+            path: if place.is_metadata { metadata_of(place.disk) } else { path(place.file) },
+            file: place.file,
+            place: Some(*place),
+            stream,
+        });
         let mut streams: Vec<_> = of_calls.chain(of_disk).collect();
         streams.sort_by(|one, two| {
-            two.2.requests().cmp(&one.2.requests()).then_with(|| (one.0, &one.1).cmp(&(two.0, &two.1)))
+            let by_requests = two.stream.requests().cmp(&one.stream.requests());
+            by_requests.then_with(|| (one.view, &one.path).cmp(&(two.view, &two.path)))
         });
         streams
     }
 
     fn places(&self, processes: &Processes) -> Vec<SnoopPlace> {
-        let row = |(view, file, stream): (&str, String, &Stream)| {
+        let row = |Shown { view, path, stream, .. }: Shown<'_>| {
             let [follows, placed] = stream.sequential();
-            SnoopPlace { view: view.to_string(), file, requests: stream.requests(), follows, placed }
+            SnoopPlace { view: view.to_string(), file: path, requests: stream.requests(), follows, placed }
         };
         self.streams(processes).into_iter().take(PLACES_SHOWN).map(row).collect()
     }
 
-    fn patterns(&self, processes: &Processes) -> Vec<SnoopPattern> {
-        let streams = self.streams(processes);
+    fn patterns(&self, processes: &Processes, extents: &mut Extents) -> Vec<SnoopPattern> {
         let mut rows: Vec<SnoopPattern> = self.double_writes().into_iter().collect();
-        for (view, file, stream) in streams {
-            rows.extend(stream.patterns().into_iter().map(|pattern| SnoopPattern {
-                view: view.to_string(),
-                file: file.clone(),
-                name: pattern.name.to_string(),
-                requests: pattern.requests,
-                of: pattern.of,
-                arithmetic: pattern.arithmetic,
+        for Shown { view, path, file, place, stream } in self.streams(processes) {
+            let elsewhere = place.map_or(Vec::new(), |place| elsewhere(place, stream, processes, extents));
+            rows.extend(stream.patterns(&elsewhere).into_iter().map(|pattern| {
+                let disk = place.filter(|_| pattern.is_elsewhere).map(|place| place.disk);
+                let by = disk.map_or(String::new(), |_| {
+                    format!(", no block of {} has it: for calls on that file", processes.file(file).path)
+                });
+                SnoopPattern {
+                    view: view.to_string(),
+                    file: disk.map_or_else(|| path.clone(), metadata_of),
+                    name: pattern.name.to_string(),
+                    requests: pattern.requests,
+                    of: pattern.of,
+                    arithmetic: pattern.arithmetic + &by,
+                }
             }));
         }
         rows.truncate(PATTERNS_SHOWN);
@@ -280,12 +320,39 @@ fn row_of<K: Copy + Eq + std::hash::Hash, R>(rows: &mut HashMap<K, R>, key: K, p
 fn stream_of<K: Copy + Eq + std::hash::Hash>(
     streams: &mut HashMap<K, Stream>,
     key: K,
-    unit: Unit,
+    new: impl FnOnce() -> Stream,
 ) -> Option<&mut Stream> {
     if streams.len() >= STREAMS_MAX && !streams.contains_key(&key) {
         return None;
     }
-    Some(streams.entry(key).or_insert_with(|| Stream::new(unit)))
+    Some(streams.entry(key).or_insert_with(new))
+}
+
+/// Returns the name of blocks that belong to a file system and to no file.
+fn metadata_of(disk: u32) -> String {
+    format!("<metadata of {}>", disk_name(disk))
+}
+
+/// Returns the sectors that were written again for a file and are no blocks of it, by its extents
+/// now. The kernel marks metadata only on some ways to the disk.
+fn elsewhere(place: DiskPlace, stream: &Stream, processes: &Processes, extents: &mut Extents) -> Vec<u64> {
+    let rewritten = stream.rewritten();
+    if rewritten.is_empty() || place.file == 0 {
+        return Vec::new();
+    }
+    if place.is_metadata {
+        return rewritten.iter().map(|(sector, _)| *sector).collect();
+    }
+    extents.read(place.file, processes);
+    // A deleted file has no extents to compare with.
+    if !extents.has(place.file) {
+        return Vec::new();
+    }
+    let is_own = |sector: u64| {
+        let found = extents.known(Sought { disk: place.disk, sector, time: 0, process: None });
+        found.is_some_and(|found| found.file == place.file)
+    };
+    rewritten.iter().map(|(sector, _)| *sector).filter(|sector| !is_own(*sector)).collect()
 }
 
 const fn word(effect: Effect) -> &'static str {
@@ -309,6 +376,7 @@ impl Sink for Tally {
             ..SnoopCalls::default()
         });
         row.calls += 1;
+        row.durable += u64::from(call.is_durable);
         row.errors += u64::from(call.error != 0);
         row.time_ns += call.duration;
         row.max_ns = row.max_ns.max(call.duration);
@@ -331,7 +399,9 @@ impl Sink for Tally {
         };
         // Files without a name are several, and their offsets say nothing.
         if call.file != 0
-            && let Some(stream) = stream_of(&mut self.call_streams, call.file, Unit::Bytes)
+            && let Some(stream) = stream_of(&mut self.call_streams, call.file, || {
+                Stream::of_file(processes.file(call.file).size)
+            })
         {
             stream.add(kind, call.offset, call.bytes);
         }
@@ -343,7 +413,6 @@ impl Sink for Tally {
     fn request(&mut self, request: &RequestLine, processes: &Processes) {
         let time = request.completed.saturating_sub(request.issued);
         let queue = request.issued.saturating_sub(request.queued);
-        *self.depths.entry((request.disk, request.depth)).or_default() += 1;
         let empty = |flags: &[u8; 10]| SnoopRequests {
             disk: disk_name(request.disk),
             flags: crate::event::comm_text(flags),
@@ -396,10 +465,14 @@ impl Tally {
             self.sizes[1].add(moved, effect);
             self.parts.entry(request.how).or_default()[usize::from(effect != Effect::Read)] += moved;
         }
+        let depth = request.depth;
+        self.depths.entry((request.disk, depth.all)).or_default()[0] += 1;
+        self.depths.entry((request.disk, depth.own)).or_default()[1] += 1;
         self.times[1].add(time, effect);
         self.disk_map.add(request.issued.saturating_sub(self.begin), time / 1000);
-        let key = (request.file, request.disk);
-        if let Some(stream) = stream_of(&mut self.disk_streams, key, Unit::Sectors) {
+        let is_metadata = request.how == How::Metadata;
+        let key = DiskPlace { file: request.file, disk: request.disk, is_metadata };
+        if let Some(stream) = stream_of(&mut self.disk_streams, key, Stream::of_disk) {
             stream.add(kind, Some(request.sector), request.bytes);
         }
     }

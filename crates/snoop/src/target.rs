@@ -3,6 +3,7 @@
 use crate::error::SnoopError;
 use std::fmt;
 use std::fs;
+use std::process::Command;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnoopTarget {
@@ -22,6 +23,21 @@ impl fmt::Display for SnoopTarget {
             SnoopTarget::Command(words) => write!(f, "command {}", words.first().map_or("", String::as_str)),
         }
     }
+}
+
+/// Returns the command of these words. Fails if there is none.
+pub fn command(words: &[String]) -> Result<Command, SnoopError> {
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| not_started(words, std::io::ErrorKind::InvalidInput.into()))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Returns the error for a command that cannot be started.
+#[must_use]
+pub fn not_started(words: &[String], source: std::io::Error) -> SnoopError {
+    SnoopError::NotStarted { command: words.first().cloned().unwrap_or_default(), source }
 }
 
 /// Returns the processes of a target; none for a command.
@@ -87,6 +103,7 @@ mod tests {
 
     #[test]
     fn a_process_is_found_by_its_title_and_never_itself() {
+        let _turn = crate::turn();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
         // Its title is readable only some time after its start.
         let found = (0..1000).find_map(|_| {

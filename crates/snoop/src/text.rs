@@ -136,8 +136,18 @@ pub fn request(request: &RequestLine, clock: Clock, processes: &Processes) -> St
     )
 }
 
-/// Sums of calls by one of their names.
-fn averages(text: &mut String, title: &str, rows: &[SnoopCalls], name: fn(&SnoopCalls) -> String) {
+/// A figure that samples do not have.
+const UNKNOWN: &str = "-";
+
+/// Adds the sums of calls by one of their names. Samples have no times (`is_sampled`), and no calls
+/// of a file.
+fn averages<'r>(
+    text: &mut String,
+    title: &str,
+    is_sampled: bool,
+    rows: impl Iterator<Item = &'r SnoopCalls>,
+    name: fn(&SnoopCalls) -> String,
+) {
     let mut sums: BTreeMap<String, SnoopCalls> = BTreeMap::new();
     for row in rows {
         let sum = sums.entry(name(row)).or_default();
@@ -146,10 +156,12 @@ fn averages(text: &mut String, title: &str, rows: &[SnoopCalls], name: fn(&Snoop
         sum.time_ns += row.time_ns;
         sum.max_ns = sum.max_ns.max(row.max_ns);
         sum.disk_time_ns += row.disk_time_ns;
-        sum.errors += row.errors;
+    }
+    if sums.is_empty() {
+        return;
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.time_ns));
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.time_ns, sum.bytes)));
     let _ = writeln!(
         text,
         "\n{title:<44} {:>9} {:>14} {:>10} {:>11} {:>11} {:>12}",
@@ -157,16 +169,18 @@ fn averages(text: &mut String, title: &str, rows: &[SnoopCalls], name: fn(&Snoop
     );
     for (name, sum) in sums.iter().take(ROWS_SHOWN) {
         let mean = |total: u64| total as f64 / sum.calls.max(1) as f64;
+        let counted = |shown: String| if is_sampled && sum.calls == 0 { UNKNOWN.to_string() } else { shown };
+        let micros = |ns: f64| if is_sampled { UNKNOWN.to_string() } else { format!("{:.1}", ns / 1e3) };
         let _ = writeln!(
             text,
-            "{:<44} {:>9} {:>14} {:>10.0} {:>11.1} {:>11.1} {:>12.1}",
+            "{:<44} {:>9} {:>14} {:>10} {:>11} {:>11} {:>12}",
             visible(name),
-            sum.calls,
+            counted(sum.calls.to_string()),
             sum.bytes,
-            mean(sum.bytes),
-            mean(sum.time_ns) / 1e3,
-            sum.max_ns as f64 / 1e3,
-            mean(sum.disk_time_ns) / 1e3
+            counted(format!("{:.0}", mean(sum.bytes))),
+            micros(mean(sum.time_ns)),
+            micros(sum.max_ns as f64),
+            micros(mean(sum.disk_time_ns))
         );
     }
     if sums.len() > ROWS_SHOWN {
@@ -177,28 +191,31 @@ fn averages(text: &mut String, title: &str, rows: &[SnoopCalls], name: fn(&Snoop
 /// Rows of a table on the terminal; the record has all.
 const ROWS_SHOWN: usize = 20;
 
-fn disks(text: &mut String, rows: &[SnoopRequests]) {
+fn disks(text: &mut String, is_sampled: bool, rows: &[SnoopRequests]) {
     let _ = writeln!(
         text,
         "\n{:<7} {:<5} {:<12} {:<13} {:>7} {:>9} {:>14} {:>10} {:>11} {:>11} PATHNAME",
         "DEVICE", "D", "HOW", "CALL", "PID", "REQUESTS", "BYTES", "QUEUE(us)", "AVG(us)", "MAX(us)"
     );
     for row in rows.iter().take(ROWS_SHOWN) {
-        let mean = |total: u64| total as f64 / row.requests.max(1) as f64 / 1e3;
+        let known = |shown: String| if is_sampled { UNKNOWN.to_string() } else { shown };
+        let mean = |total: u64| known(format!("{:.1}", total as f64 / row.requests.max(1) as f64 / 1e3));
+        let named =
+            |name: &str| if name.is_empty() { UNKNOWN.to_string() } else { visible(name).into_owned() };
         let _ = writeln!(
             text,
-            "{:<7} {:<5} {:<12} {:<13} {:>7} {:>9} {:>14} {:>10.1} {:>11.1} {:>11.1} {}",
+            "{:<7} {:<5} {:<12} {:<13} {:>7} {:>9} {:>14} {:>10} {:>11} {:>11} {}",
             row.disk,
             row.flags,
             row.how,
-            row.call,
+            named(&row.call),
             row.pid,
-            row.requests,
+            known(row.requests.to_string()),
             row.bytes,
             mean(row.queue_ns),
             mean(row.time_ns),
-            row.max_ns as f64 / 1e3,
-            visible(&row.file)
+            known(format!("{:.1}", row.max_ns as f64 / 1e3)),
+            named(&row.file)
         );
     }
     if rows.len() > ROWS_SHOWN {
@@ -224,21 +241,44 @@ fn histogram(text: &mut String, title: &str, buckets: &[TraceBucket], label: fn(
 #[must_use]
 pub fn sums(snoop: &Snoop, elapsed: Nanos) -> String {
     let mut text = String::new();
-    let calls = &snoop.calls;
-    if !calls.is_empty() {
-        averages(&mut text, "PROCESS", calls, |row| format!("{} {}", row.pid, row.process));
-        averages(&mut text, "OPERATION", calls, |row| row.operation.clone());
-        averages(&mut text, "FILE", calls, |row| row.file.clone());
-    }
+    let is_sampled = snoop.is_sampled();
+    let calls = || snoop.calls.iter().filter(|row| !row.is_position());
+    averages(&mut text, "PROCESS", is_sampled, calls(), |row| format!("{} {}", row.pid, row.process));
+    averages(&mut text, "OPERATION", is_sampled, calls(), |row| row.operation.clone());
+    // Samples know the bytes of a file by its positions alone.
+    let (title, rows): (_, Vec<&SnoopCalls>) = match is_sampled {
+        true => ("FILE, BY POSITION", snoop.calls.iter().filter(|row| row.is_position()).collect()),
+        false => ("FILE", calls().collect()),
+    };
+    averages(&mut text, title, is_sampled, rows.into_iter(), |row| row.file.clone());
     if !snoop.requests.is_empty() {
-        disks(&mut text, &snoop.requests);
+        disks(&mut text, is_sampled, &snoop.requests);
     }
     histogram(&mut text, "Calls by bytes", &snoop.call_sizes, |to| Bytes(to).as_setting());
     histogram(&mut text, "Calls by time", &snoop.call_times, |to| Nanos(to).to_string());
     histogram(&mut text, "Requests by bytes", &snoop.request_sizes, |to| Bytes(to).as_setting());
     histogram(&mut text, "Requests by time at the disk", &snoop.request_times, |to| Nanos(to).to_string());
+    depths(&mut text, snoop);
     patterns(&mut text, snoop);
     text + &footer(snoop, elapsed)
+}
+
+fn depths(text: &mut String, snoop: &Snoop) {
+    if snoop.depths.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\nRequests of the traced programs by requests in flight, itself included\n\
+         {:<7} {:>9} {:>10} {:>13}",
+        "DEVICE", "IN FLIGHT", "THEIR OWN", "OF THE DEVICE"
+    );
+    for row in snoop.depths.iter().take(ROWS_SHOWN) {
+        let _ = writeln!(text, "{:<7} {:>9} {:>10} {:>13}", row.disk, row.depth, row.own, row.requests);
+    }
+    if snoop.depths.len() > ROWS_SHOWN {
+        let _ = writeln!(text, "and {} more", snoop.depths.len() - ROWS_SHOWN);
+    }
 }
 
 fn patterns(text: &mut String, snoop: &Snoop) {
@@ -282,14 +322,24 @@ pub fn footer(snoop: &Snoop, elapsed: Nanos) -> String {
     let requests: u64 = snoop.requests.iter().map(|row| row.requests).sum();
     let others: u64 = snoop.others.iter().map(|row| row.requests).sum();
     let events: u64 = snoop.buffers.iter().map(|buffer| buffer.events).sum();
-    let mut text = format!(
-        "\n{} calls and {} requests of {} in {elapsed}; {} requests of other processes\n",
-        RowCount(total(|row| row.calls)),
-        RowCount(requests),
-        snoop.target,
-        RowCount(others)
-    );
-    if !snoop.buffers.is_empty() {
+    let calls = RowCount(total(|row| row.calls));
+    let mut text = match snoop.is_sampled() {
+        true => format!("\n{calls} calls of {} in {elapsed}; requests are not seen\n", snoop.target),
+        false => format!(
+            "\n{calls} calls and {} requests of {} in {elapsed}; {} requests of other processes\n",
+            RowCount(requests),
+            snoop.target,
+            RowCount(others)
+        ),
+    };
+    if snoop.other_calls > 0 {
+        let _ = writeln!(
+            text,
+            "{} calls on pipes, sockets, terminals and files without a disk are not shown",
+            RowCount(snoop.other_calls)
+        );
+    }
+    if !snoop.is_sampled() {
         let by: Vec<String> = snoop
             .buffers
             .iter()
@@ -318,15 +368,48 @@ pub fn footer(snoop: &Snoop, elapsed: Nanos) -> String {
 mod tests {
     use super::*;
     use crate::descriptor::FileKind;
-    use crate::join::Share;
+    use crate::join::{Depth, Share};
     use crate::process::FileName;
     use std::path::Path;
+
+    #[test]
+    fn sums_of_samples_have_no_times_and_count_no_byte_twice() {
+        let call = |operation: &str, effect: &str, file: &str, calls| SnoopCalls {
+            pid: 7,
+            process: "dd".to_string(),
+            operation: operation.to_string(),
+            effect: effect.to_string(),
+            file: file.to_string(),
+            calls,
+            bytes: 8_000,
+            ..SnoopCalls::default()
+        };
+        let request = SnoopRequests { disk: "all".to_string(), bytes: 4096, ..SnoopRequests::default() };
+        let snoop = Snoop {
+            target: "pid 7".to_string(),
+            calls: vec![
+                call("write calls", "write", "<all>", 4),
+                call("position moved", SnoopCalls::POSITION, "/f", 0),
+            ],
+            requests: vec![request],
+            ..Snoop::default()
+        };
+        let shown = sums(&snoop, Nanos(1_000_000_000));
+        let words: Vec<Vec<&str>> =
+            shown.lines().map(|line| line.split_ascii_whitespace().collect()).collect();
+        assert!(words.contains(&vec!["7", "dd", "4", "8000", "2000", "-", "-", "-"]), "{shown}");
+        assert!(words.contains(&vec!["/f", "-", "8000", "-", "-", "-", "-"]), "{shown}");
+        assert!(words.contains(&vec!["all", "-", "0", "-", "4096", "-", "-", "-", "-"]), "{shown}");
+        assert!(shown.contains("\n4 calls of pid 7 in 1.00 s; requests are not seen\n"), "{shown}");
+        assert!(!shown.contains("position moved") && !shown.contains(" 0.0"), "{shown}");
+    }
 
     #[test]
     fn lines_are_aligned_under_the_head_and_name_a_thread_only_if_it_is_another() {
         let mut processes = Processes::new(Path::new("/proc"));
         let path = "/a b".to_string();
-        let file = processes.add_file(FileName { path, disk: 4095 << 20, inode: 7, kind: FileKind::Regular });
+        let (kind, disk) = (FileKind::Regular, 4095 << 20);
+        let file = processes.add_file(FileName { path, disk, inode: 7, kind, size: None });
         let clock = Clock { wall: Duration::from_secs(1_700_000_000), monotonic: 5_000_000_000 };
         let one = CallLine {
             begin: 6_000_000_012,
@@ -340,6 +423,7 @@ mod tests {
             bytes: 8192,
             error: 5,
             is_direct: false,
+            is_durable: false,
             disk: Share::default(),
         };
         let other = RequestLine {
@@ -355,7 +439,7 @@ mod tests {
             file,
             how: How::Flush,
             call: "fsync",
-            depth: 1,
+            depth: Depth { all: 1, own: 1 },
         };
         let shown = head(clock) + &call(&one, clock, &processes) + &request(&other, clock, &processes);
         let expected = concat!(

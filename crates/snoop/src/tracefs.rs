@@ -26,6 +26,11 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Times that a busy instance is tried again, and the pause before each.
+const TRIES: u32 = 20;
+const BUSY_WAIT: Duration = Duration::from_millis(10);
 
 /// Returns the mount point of tracefs.
 /// Fails if it is not mounted, or this user may not read it.
@@ -234,7 +239,7 @@ impl Drop for Instance {
     fn drop(&mut self) {
         self.readers.clear();
         self.free = None;
-        remove(&self.path);
+        let _ = remove_instance(&self.path);
     }
 }
 
@@ -303,13 +308,23 @@ fn own_prefix() -> String {
     format!("plumb-{own}-{}", start_time(own).unwrap_or(0))
 }
 
-/// Removes instances whose process has ended; returns their names.
-pub fn remove_orphans(root: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(root.join("instances")) else { return Vec::new() };
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let orphans: Vec<String> = names.filter(|name| is_orphan(name)).collect();
-    orphans.iter().for_each(|name| remove(&root.join("instances").join(name)));
-    orphans
+/// Returns the directories of instances whose process has ended; none without a tracefs.
+#[must_use]
+pub fn orphaned_instances() -> Vec<PathBuf> {
+    find().map(|root| orphans_in(&root)).unwrap_or_default()
+}
+
+fn orphans_in(root: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root.join("instances")).into_iter().flatten().flatten();
+    let is_of_dead = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(is_orphan);
+    entries.map(|entry| entry.path()).filter(is_of_dead).collect()
+}
+
+/// Removes instances whose process has ended. One that stays in use is left for the next start.
+pub(crate) fn remove_orphans(root: &Path) {
+    for orphan in orphans_in(root) {
+        let _ = remove_instance(&orphan);
+    }
 }
 
 fn is_orphan(name: &str) -> bool {
@@ -321,11 +336,27 @@ fn is_orphan(name: &str) -> bool {
     start_time(pid) != Some(start)
 }
 
-/// Disables all events first: an instance in use cannot be removed, and the kernel would go on.
-fn remove(instance: &Path) {
-    let _ = fs::write(instance.join("tracing_on"), "0");
-    let _ = fs::write(instance.join("events/enable"), "0");
-    let _ = fs::remove_dir(instance);
+/// Removes an instance with its buffers.
+///
+/// # Errors
+/// When the kernel refuses, or another program keeps a file of the instance open.
+pub fn remove_instance(instance: &Path) -> std::io::Result<()> {
+    // An instance in use cannot be removed, and without these the kernel would go on.
+    for file in ["tracing_on", "events/enable"] {
+        let opened = File::options().write(true).open(instance.join(file));
+        let _ = opened.and_then(|mut file| file.write_all(b"0"));
+    }
+    let mut tries = TRIES;
+    loop {
+        match fs::remove_dir(instance) {
+            // A killed process still closes its files for a while.
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && tries > 0 => {
+                tries -= 1;
+                std::thread::sleep(BUSY_WAIT);
+            }
+            removed => return removed,
+        }
+    }
 }
 
 /// True if an error means that another may have the rights.
@@ -353,6 +384,33 @@ mod tests {
                     oldest event ts: 2.1\nnow ts: 5.2\ndropped events: 40\nread events: 99\n";
         assert_eq!(counts(text), Counts { unread: 12, read: 99, lost: 45 });
         assert_eq!(counts(text).plus(counts("")), counts(text));
+    }
+
+    #[test]
+    fn the_instances_of_a_killed_process_go_before_its_parent_waits_for_it() {
+        let _turn = crate::turn();
+        let root = tempfile::tempdir().expect("a directory");
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+        let start = start_time(child.id()).expect("it runs");
+        let name = format!("plumb-{}-{start}-calls", child.id());
+        let instances = root.path().join("instances");
+        fs::create_dir_all(instances.join(&name)).expect("a directory");
+        fs::create_dir(instances.join("mine")).expect("a directory");
+        remove_orphans(root.path());
+        let was_kept = instances.join(&name).exists();
+        child.kill().expect("it runs");
+        let is_zombie = || {
+            (0..1000).any(|_| {
+                std::thread::sleep(BUSY_WAIT);
+                start_time(child.id()).is_none()
+            })
+        };
+        let is_zombie = is_zombie();
+        remove_orphans(root.path());
+        let stays = instances.join(&name).exists();
+        let _ = child.wait();
+        assert!(was_kept && is_zombie && !stays, "{was_kept} {is_zombie} {stays}");
+        assert!(instances.join("mine").exists());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Thresholds of R and G rules are published ones; rules of other letters are this program's. A
 //! rule about storage is silent if less than a tenth of DB time is I/O ([`IO_GATE`]), because no
-//! latency matters then.
+//! latency matters then. Rules over traces of other programs ([`trace`]) have the elapsed time
+//! instead.
 
 mod cache;
 mod doubts;
@@ -11,6 +12,7 @@ mod reads;
 mod server;
 mod sort;
 mod time;
+mod trace;
 mod users;
 
 pub(crate) use doubts::of_circumstances;
@@ -43,6 +45,7 @@ pub fn all() -> impl Iterator<Item = &'static FindingRule> {
         users::RULES,
         sort::RULES,
         server::RULES,
+        trace::RULES,
     ];
     groups.into_iter().flatten()
 }

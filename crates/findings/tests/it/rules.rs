@@ -4,7 +4,10 @@ use plumb_findings::{
     Absorbed, Advisory, Grown, Origin, Reached, RunFacts, Signals, SortFacts, TablespaceIo, UsersFacts,
     findings, rules,
 };
-use plumb_record::{Finding, IoTally, WaitEvent};
+use plumb_record::{
+    Finding, IoTally, Snoop, SnoopAmplification, SnoopBuffer, SnoopCalls, SnoopPart, SnoopPattern,
+    SnoopRequests, WaitEvent,
+};
 use plumb_units::ValueRange;
 
 fn wait(event: &str, class: &str, waits: u64, ms: u64) -> WaitEvent {
@@ -241,7 +244,91 @@ const CASES: &[(&str, Change)] = &[
         import(it);
         it.settings.insert("filesystemio_options".to_string(), "NONE".to_string());
     }),
+    ("P1", |it| trace(it).buffers[0].lost = 7),
+    ("P2", |it| trace(it).buffers.clear()),
+    ("P3", |it| trace(it).calls.push(call("fsync", "sync", [300, 0, 2_000]))),
+    ("P4", |it| {
+        let durable = SnoopCalls { durable: 1_500, ..call("write", "write", [1_500, 512 * 1_500, 7_000]) };
+        trace(it).calls.push(durable);
+    }),
+    ("P5", |it| {
+        trace(it).requests.push(at_disk("FWS", 4_000));
+        trace(it).amplification.push(amplification(
+            "write",
+            750_000,
+            &[("call", 6 << 20), ("journal", 6 << 20)],
+        ));
+    }),
+    ("P6", |it| {
+        trace(it).calls.push(call("read", "read", [200_000, 4096 * 200_000, 3_000]));
+        trace(it).patterns.push(pattern("calls", "small sequential reads", [199_000, 200_000]));
+    }),
+    ("P7", |it| {
+        trace(it).requests.push(at_disk("RA", 4_000));
+        trace(it).amplification.push(amplification(
+            "read",
+            4 << 20,
+            &[("call", 8 << 20), ("read-ahead", 8 << 20)],
+        ));
+    }),
+    ("P8", |it| {
+        trace(it).requests.push(at_disk("WS", 4_000));
+        trace(it).patterns.push(pattern("disk", "one block written again", [70, 100]));
+    }),
 ];
+
+/// A trace without losses in which nothing took long.
+fn trace(signals: &mut Signals) -> &mut Snoop {
+    signals.trace.get_or_insert_with(|| Snoop {
+        buffers: vec![SnoopBuffer { name: "calls".to_string(), bytes: 1, events: 9_000, lost: 0 }],
+        calls: vec![call("read", "read", [50, 4096 * 50, 200])],
+        ..Snoop::default()
+    })
+}
+
+/// Calls with their number, bytes and milliseconds.
+fn call(operation: &str, effect: &str, [calls, bytes, ms]: [u64; 3]) -> SnoopCalls {
+    SnoopCalls {
+        operation: operation.to_string(),
+        effect: effect.to_string(),
+        file: "/f".to_string(),
+        calls,
+        bytes,
+        time_ns: ms * MS,
+        disk_time_ns: ms * MS / 2,
+        ..SnoopCalls::default()
+    }
+}
+
+fn at_disk(flags: &str, ms: u64) -> SnoopRequests {
+    let flags = flags.to_string();
+    SnoopRequests { flags, requests: 100, bytes: 1 << 20, time_ns: ms * MS, ..SnoopRequests::default() }
+}
+
+fn amplification(direction: &str, call_bytes: u64, parts: &[(&str, u64)]) -> SnoopAmplification {
+    let part = |(how, bytes): &(&str, u64)| SnoopPart { how: how.to_string(), bytes: *bytes };
+    let parts: Vec<SnoopPart> = parts.iter().map(part).collect();
+    let disk_bytes = parts.iter().map(|part| part.bytes).sum();
+    SnoopAmplification { direction: direction.to_string(), call_bytes, disk_bytes, parts }
+}
+
+fn pattern(view: &str, name: &str, [requests, of]: [u64; 2]) -> SnoopPattern {
+    SnoopPattern {
+        view: view.to_string(),
+        file: "/f".to_string(),
+        name: name.to_string(),
+        requests,
+        of,
+        arithmetic: "BLOCK 80 written 8 times in a row".to_string(),
+    }
+}
+
+#[test]
+fn a_trace_in_which_nothing_took_long_has_no_finding_and_no_db_time() {
+    let mut signals = Signals { elapsed_ns: 10_000_000_000, ..Signals::default() };
+    trace(&mut signals);
+    assert_eq!((findings(&signals), signals.db_time()), (Vec::new(), 0));
+}
 
 fn reached(is_link: bool) -> Reached {
     let (what, limit) = ("table reads".to_string(), "sequential read".to_string());

@@ -5,8 +5,9 @@ use plumb_record::Record;
 use plumb_report::format::{Figure, Percent, Seconds};
 use plumb_report::table::{Facts, Tone};
 use plumb_report::{Document, Section, State, Summary, text};
+use plumb_units::Nanos;
 
-/// Why a trace, or a report of a device or a benchmark, has no finding.
+/// Why a report of a device or a benchmark has no finding.
 const NO_TIME: &str = "no rule was asked: there is no DB time, of which its cost would be a share; diagnose a \
                        database's report of the same interval";
 
@@ -15,14 +16,19 @@ const NO_TIME: &str = "no rule was asked: there is no DB time, of which its cost
 pub fn document(record: &Record) -> Document {
     let header = &record.header;
     let findings = &record.findings;
-    let has_time = header.db_time_ns.is_some();
+    // A trace is judged by its elapsed time.
+    let has_time = header.db_time_ns.is_some() || record.snoop.is_some();
     let word = match findings.len() {
         0 if !has_time => "NOT ASKED".to_string(),
         0 => "NOTHING FOUND".to_string(),
         1 => "1 FINDING".to_string(),
         count => format!("{count} FINDINGS"),
     };
-    let of = record.imported.as_ref().map_or(header.workload.clone(), |imported| imported.file.clone());
+    let of = match (&record.imported, &record.snoop) {
+        (Some(imported), _) => imported.file.clone(),
+        (None, Some(snoop)) => snoop.target.clone(),
+        (None, None) => header.workload.clone(),
+    };
     let mut facts = Facts::default();
     facts.add("Of", &of);
     facts.add("Interval", format!("{} s", Seconds(header.elapsed_ns).figure()));
@@ -31,7 +37,8 @@ pub fn document(record: &Record) -> Document {
         let cpu = header.db_cpu_ns.map(|ns| format!("{}%", Percent::of(ns, db_time_ns).figure()));
         facts.add("DB CPU of it", cpu.unwrap_or_else(|| "not known".to_string()));
     }
-    let basis = "a rule fires if its share of DB time passes the gate and its figure the threshold";
+    let whole = if record.snoop.is_some() { "the elapsed time" } else { "DB time" };
+    let basis = format!("a rule fires if its share of {whole} passes the gate and its figure the threshold");
     let front = Section::front("diagnosis", "Diagnosis").note(basis).facts(facts);
     let front = match (findings.is_empty(), has_time) {
         (true, true) => front.note("no rule fired"),
@@ -51,7 +58,11 @@ pub fn document(record: &Record) -> Document {
         },
         basis: String::new(),
         reasons: Vec::new(),
-        headline: head::headline(record),
+        headline: match &record.snoop {
+            // Any program's calls have no DB time.
+            Some(snoop) => crate::snoop::headline(snoop, Nanos(header.elapsed_ns)),
+            None => head::headline(record),
+        },
         sections: std::iter::once(front).chain(result::findings(record)).collect(),
         summary: Summary { subject: of.clone(), lines: lines.collect(), facts: Vec::new() },
         footer: format!("plumb {}", header.plumb_version),

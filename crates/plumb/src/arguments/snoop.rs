@@ -1,7 +1,7 @@
 //! The arguments of `plumb snoop`.
 
 use super::within;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use plumb_units::Nanos;
 use std::path::PathBuf;
 
@@ -29,17 +29,13 @@ pub enum View {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("target").args(["pid", "name", "command"]).required(true)))]
 pub struct SnoopOf {
     /// The number of a process, whose children are traced, too
-    #[arg(
-        long,
-        value_name = "N",
-        required_unless_present_any = ["name", "command"],
-        conflicts_with_all = ["name", "command"]
-    )]
+    #[arg(long, value_name = "N")]
     pub pid: Option<u32>,
     /// All processes with this in their names or titles, in any case, as lgwr or walwriter
-    #[arg(long, value_name = "TEXT", conflicts_with = "command")]
+    #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
     /// End after this time: a number with ms, s or m [default: with the program, or Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_for)]
@@ -62,7 +58,7 @@ pub struct SnoopOf {
     pub json: bool,
     /// Show the flow of a buffered write, a direct write and a sync through the tracepoints of file
     /// system and block layer, indented, with microseconds, and what the trace costs
-    #[arg(long, conflicts_with_all = ["command", "bundle", "json", "summary", "quiet", "view", "sample"])]
+    #[arg(long, conflicts_with_all = ["bundle", "json", "summary", "quiet", "view", "sample"])]
     pub flow: bool,
     /// Sample /proc instead of tracing, which needs no rights and shows only sums
     #[arg(long, conflicts_with_all = ["summary", "view"])]

@@ -1,5 +1,5 @@
-//! `plumb clean`: lists files that killed processes left, and removes
-//! them or restores the originals.
+//! `plumb clean`: lists files and traces that killed processes left, and removes them or restores
+//! the originals.
 
 use crate::arguments::Clean;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use plumb_io::named_directory;
 use plumb_run::orphans::{self, End, Orphan};
 use plumb_units::Bytes;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Lists the leftovers, and removes them.
 pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
@@ -19,7 +19,8 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     if arguments.json {
         return as_json(arguments, found);
     }
-    if found.is_empty() {
+    let traces = plumb_snoop::orphaned_instances();
+    if found.is_empty() && traces.is_empty() {
         output::print(&format!("{}: no killed process left anything\n", arguments.path.display()))?;
         return Ok(Outcome::Fine);
     }
@@ -28,18 +29,30 @@ pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
         (None, End::PutBack) => "a study wrote it: becomes what it was".to_string(),
         (None, End::Removed) => String::new(),
     };
-    let rows: Vec<_> = found
-        .iter()
-        .map(|orphan| vec![shown(&orphan.path), orphan.bytes.to_string(), stray(orphan)])
-        .collect();
-    output::print(&aligned(&rows))?;
+    let of_traces = traces.iter().map(|trace| {
+        vec![shown(trace), Bytes(0).to_string(), "the kernel's buffers of a killed trace".to_string()]
+    });
+    let of_files =
+        found.iter().map(|orphan| vec![shown(&orphan.path), orphan.bytes.to_string(), stray(orphan)]);
+    output::print(&aligned(&of_files.chain(of_traces).collect::<Vec<_>>()))?;
     if arguments.dry_run {
         output::print(&format!("{} would be freed\n", total(&found)))?;
         return Ok(Outcome::Fine);
     }
+    remove_traces(&traces)?;
     let freed = free(found)?;
     output::print(&format!("{freed} freed\n"))?;
     Ok(Outcome::Fine)
+}
+
+/// Removes the kernel's buffers of killed traces, which are in no directory of the user.
+fn remove_traces(traces: &[PathBuf]) -> Result<(), Failure> {
+    traces.iter().try_for_each(|trace| {
+        plumb_snoop::remove_instance(trace).map_err(|error| {
+            let path = shown(trace);
+            Failure::run(format!("cannot remove {path}: {error}; end the program that reads it"))
+        })
+    })
 }
 
 /// Removes leftovers, or restores the originals; returns the bytes that this freed.
@@ -66,14 +79,16 @@ fn free(found: Vec<Orphan>) -> Result<Bytes, Failure> {
 
 /// Prints what was found, and the bytes that were freed: 0 of a dry run.
 fn as_json(arguments: &Clean, found: Vec<Orphan>) -> Result<Outcome, Failure> {
-    let rows: Vec<_> = found
-        .iter()
-        .map(|orphan| {
-            let stays = orphan.stray().map(shown);
-            json!({ "path": shown(&orphan.path), "bytes": orphan.bytes.0, "stays_because_of": stays })
-        })
-        .collect();
-    let freed = if arguments.dry_run { Bytes(0) } else { free(found)? };
+    let traces = plumb_snoop::orphaned_instances();
+    let row = |path: &Path, bytes: Bytes, stays: Option<String>| json!({ "path": shown(path), "bytes": bytes.0, "stays_because_of": stays });
+    let of_files = found.iter().map(|orphan| row(&orphan.path, orphan.bytes, orphan.stray().map(shown)));
+    let rows: Vec<_> = of_files.chain(traces.iter().map(|trace| row(trace, Bytes(0), None))).collect();
+    let freed = if arguments.dry_run {
+        Bytes(0)
+    } else {
+        remove_traces(&traces)?;
+        free(found)?
+    };
     output::print_json(&json!({ "found": rows, "freed_bytes": freed.0 }))?;
     Ok(Outcome::Fine)
 }

@@ -1,5 +1,6 @@
 //! `plumb diagnose`: what holds a run or a reported system back, by the table of rules.
 
+use super::{ad_hoc, of_workload};
 use crate::arguments::{Arguments, Command, Diagnose};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -85,7 +86,10 @@ fn text(command: &str) -> Result<String, Failure> {
     let unknown = || Failure::run(format!("{command}: no study of this program; run it as it stands"));
     let arguments = Arguments::try_parse_from(command.split(' ')).map_err(|_| unknown())?;
     match arguments.command {
-        Some(Command::Study(study)) => Ok(super::of_workload::study(&study)?.to_toml()),
+        Some(Command::Study(study)) => match &study.command {
+            Some(command) => Ok(ad_hoc::study(command, &study.factor, &study.around)?.to_toml()),
+            None => Ok(of_workload::study(&study)?.to_toml()),
+        },
         _ => Err(unknown()),
     }
 }

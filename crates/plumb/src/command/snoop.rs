@@ -37,12 +37,14 @@ pub fn run(arguments: &SnoopOf) -> Result<Outcome, Failure> {
     let bundle = bundle::reserve(arguments.bundle.as_deref(), None, &interrupt)?;
     let begin = Begin { wall: clock::wall(), monotonic: clock::now() };
     if arguments.sample {
-        return sample(arguments, String::new(), &begin, bundle.as_ref(), &interrupt);
+        let sampler = ProcSampling::start(target(arguments), String::new())?;
+        return sample(arguments, sampler, &begin, bundle.as_ref(), &interrupt);
     }
     let mut capture = match Capture::start(target(arguments)) {
         Err(error) if is_refusal(&error) => {
+            let sampler = ProcSampling::start(target(arguments), error.to_string())?;
             output::complain(&format!("{error}; samples of /proc are shown instead"));
-            return sample(arguments, error.to_string(), &begin, bundle.as_ref(), &interrupt);
+            return sample(arguments, sampler, &begin, bundle.as_ref(), &interrupt);
         }
         started => started?,
     };
@@ -74,12 +76,11 @@ fn goes_on(arguments: &SnoopOf, begin: Nanos, interrupt: &Interrupt) -> bool {
 
 fn sample(
     arguments: &SnoopOf,
-    reason: String,
+    mut sampler: ProcSampling,
     begin: &Begin,
     bundle: Option<&Reservation>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
-    let mut sampler = ProcSampling::start(target(arguments), reason)?;
     interrupt.begin_reading();
     loop {
         sampler.step();
@@ -90,7 +91,7 @@ fn sample(
     if !sampler.is_alive() {
         ended(sampler.wait());
     }
-    let record = plumb_snoop::sampled(header(arguments, begin), sampler.sums());
+    let record = plumb_snoop::sampled(header(arguments, begin), sampler.sums()?);
     show_record(arguments, &record, bundle)
 }
 
@@ -98,10 +99,18 @@ fn flow(arguments: &SnoopOf, interrupt: &Interrupt) -> Result<Outcome, Failure> 
     let mut flow = Flow::start(&target(arguments))?;
     flow.directories().into_iter().for_each(|directory| interrupt.takes_apart(directory));
     let begin = clock::now();
-    while goes_on(arguments, begin, interrupt) {
+    loop {
+        // The events of a command that has ended are in the buffers.
+        let is_last = !flow.is_alive();
         flow.step()?;
+        if is_last || !goes_on(arguments, begin, interrupt) {
+            break;
+        }
     }
     output::print(&flow.text())?;
+    if !flow.is_alive() {
+        ended(flow.wait());
+    }
     Ok(Outcome::Fine)
 }
 

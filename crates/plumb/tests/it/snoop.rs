@@ -132,7 +132,7 @@ fn the_bundle_of_a_trace_is_read_by_the_commands_for_runs() {
     let compared = fine(here, ["compare", "a", "b"]);
     assert!(compared.contains("write") && compared.contains("fsync"), "{compared}");
     let diagnosed = plumb(here, ["diagnose", "a"]);
-    assert!(diagnosed.code == Some(0) && diagnosed.stdout.contains("NOT ASKED"), "{diagnosed:?}");
+    assert!(diagnosed.code == Some(0) && !diagnosed.stdout.contains("NOT ASKED"), "{diagnosed:?}");
     let lines = fine(here, ["info", "a"]);
     let column = |line: &str| line.split('|').nth(10).expect("WRITE_MBS").to_string();
     let [head, line] = [0, 1].map(|at| column(lines.lines().nth(at).expect("a line")));
@@ -178,6 +178,71 @@ fn without_rights_it_samples_and_says_what_is_missing() {
     let is_told = says.contains(cure) || says.contains("tracefs is not mounted");
     assert!(is_told && says.lines().count() == 1, "{says}");
     assert!(ended.stdout.contains("Samples of /proc each 100 ms show sums"), "{}", ended.stdout);
+}
+
+/// Counters of another user's process cannot be read, and are no zeros.
+#[test]
+fn a_process_of_another_user_is_refused_in_one_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let own = std::process::id();
+    let words = ["snoop", "--for", "300ms", "--pid", &own.to_string()];
+    let Some(ended) = as_nobody(directory.path(), &words) else { return };
+    let says = format!("process {own} cannot be read (/proc/{own}/io: permission denied): ");
+    assert!(ended.code == Some(1) && ended.stderr.contains(&says), "{ended:?}");
+    assert!(ended.stderr.lines().count() == 1 && ended.stdout.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_trace_is_diagnosed_by_the_elapsed_time() {
+    let directory = place();
+    let here = directory.path();
+    let words = ["if=/dev/zero", "of=f", "bs=512", "count=400", "oflag=dsync", "status=none"];
+    let trace = ["--quiet", "--bundle", "b", "--", "dd"];
+    if snoop(here, &[&trace[..], &words].concat()).is_none() {
+        return;
+    }
+    let found = fine(here, ["diagnose", "b", "--json"]);
+    for part in ["durable", " elapsed (", "400 writes / 400 syncs = 1.0", "study --command ./{program}"] {
+        assert!(found.contains(part), "{part} in {found}");
+    }
+    let shown = fine(here, ["diagnose", "b"]);
+    assert!(shown.contains("the elapsed time") && shown.contains("FINDINGS"), "{shown}");
+    assert!(!shown.contains("DB Time") && !shown.contains("DB CPU"), "{shown}");
+    let study = here.join("study.toml");
+    fine(here, ["diagnose", "b", "--study", &study.display().to_string()]);
+    assert!(fs::read_to_string(study).expect("a study").contains("./{program}"));
+}
+
+/// Workers of the kernel issue a sync's flush, and an interrupt ends it.
+#[test]
+fn the_flow_of_a_command_shows_the_device_of_its_sync() {
+    let directory = place();
+    let here = directory.path();
+    let words =
+        ["--flow", "--", "dd", "if=/dev/zero", "of=f", "bs=4k", "count=1", "conv=fsync", "status=none"];
+    let ended = plumb(here, std::iter::once(&"snoop").chain(&words));
+    if ended.stderr.contains("/instances cannot be") || ended.stderr.contains("tracefs is not mounted") {
+        assert!(std::env::var_os("PLUMB_REQUIRE_TRACE").is_none(), "{}", ended.stderr);
+        return println!("skipped: {}", ended.stderr.trim_end());
+    }
+    let shown = &ended.stdout;
+    assert!(ended.code == Some(0) && shown.contains("A sync, microseconds"), "{ended:?}");
+    if !shown.contains("block_io_start") {
+        return println!("skipped: the disk's view needs a file system on a block device");
+    }
+    let sync = shown.split_once("A sync").map_or("", |(_, sync)| sync);
+    let [issued, ended] = ["-> device ", "<- device "].map(|part| sync.matches(part).count());
+    assert!(issued >= 1 && issued == ended, "{shown}");
+    assert!(sync.contains(" us at the device ("), "{shown}");
+}
+
+#[test]
+fn a_trace_without_a_target_names_each_way_to_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for words in [&["snoop"][..], &["snoop", "--flow"]] {
+        let (code, says) = refused(directory.path(), words);
+        assert!(code == 2 && ["--pid", "--name", "COMMAND"].iter().all(|way| says.contains(way)), "{says}");
+    }
 }
 
 #[test]

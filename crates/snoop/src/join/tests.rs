@@ -99,7 +99,7 @@ fn a_request_made_within_a_call_belongs_to_it_whatever_thread_issues_it() {
     assert_eq!(call.disk, Share { requests: 1, bytes: 8192, time: 10 });
     assert_eq!((request.how, request.call, request.file), (How::Call, "pwrite", call.file));
     assert_eq!((request.issued - request.queued, request.completed - request.issued), (10, 10));
-    assert_eq!((request.process, request.depth, request.letter()), (scene.thread, 1, 'W'));
+    assert_eq!((request.process, request.depth.all, request.letter()), (scene.thread, 1, 'W'));
 }
 
 #[test]
@@ -144,9 +144,10 @@ fn depth_counts_requests_in_flight_of_all_processes_and_reissues_once() {
     scene.own(What::Issued(mine)).own(What::Completed(mine)).exit("pwrite", 4096);
     scene.at(0, What::Completed(other)).at(0, What::Completed(other));
     let depths: Vec<_> = scene.kept.requests.iter().map(|request| (request.how, request.depth)).collect();
-    assert_eq!(depths, [(How::Call, 2), (How::Other, 1)], "J1");
+    let [first, second] = [Depth { all: 2, own: 1 }, Depth { all: 1, own: 0 }];
+    assert_eq!(depths, [(How::Call, first), (How::Other, second)], "J1");
     assert_eq!(scene.joiner.unjoined().completions, 1, "the last had no issue");
-    assert_eq!(scene.joiner.in_flight[&DISK], 0, "J1");
+    assert_eq!(scene.joiner.in_flight[&DISK], Depth::default(), "J1");
 }
 
 #[test]
@@ -317,5 +318,5 @@ fn requests_whose_completion_was_lost_are_forgotten_with_their_depth() {
     scene.at(1, What::Issued(lost));
     assert_eq!(scene.joiner.unjoined().in_flight, 1);
     scene.joiner.forget(scene.time + 100, 50);
-    assert_eq!((scene.joiner.unjoined().in_flight, scene.joiner.in_flight[&DISK]), (0, 0));
+    assert_eq!((scene.joiner.unjoined().in_flight, scene.joiner.in_flight[&DISK]), (0, Depth::default()));
 }

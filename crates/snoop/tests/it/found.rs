@@ -50,8 +50,9 @@ fn direct_writes_are_found_at_both_views_with_their_sizes() {
     assert_eq!((written.disk_requests, written.disk_bytes), (count, bytes), "they end within the calls");
     assert!(written.disk_time_ns <= written.time_ns, "the disk's time is part of the calls'");
     // Its blocks may lie in a few pieces.
-    let appends = snoop.patterns.iter().find(|row| row.name == "appends" && row.view == "disk");
-    let shown = appends.map(|row| (row.of >= 199, row.requests >= 150, row.arithmetic.starts_with("BLOCK ")));
+    let sequential = snoop.patterns.iter().find(|row| row.name == "sequential writes" && row.view == "disk");
+    let shown =
+        sequential.map(|row| (row.of >= 199, row.requests >= 150, row.arithmetic.starts_with("BLOCK ")));
     assert_eq!(shown, Some((true, true, true)), "{:?}", snoop.patterns);
 }
 

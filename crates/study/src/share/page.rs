@@ -112,7 +112,7 @@ mod tests {
 
     fn texts(page: &str) -> Vec<&str> {
         let all = pieces(page);
-        let whole: String = all.iter().map(|Piece::Kept(part)| Piece::Text(part) | *part).collect();
+        let whole: String = all.iter().map(|(Piece::Kept(part) | Piece::Text(part))| *part).collect();
         assert_eq!(whole, page, "the parts are the page");
         let text = |piece| match piece {
             Piece::Text(text) => Some(text),
