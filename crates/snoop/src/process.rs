@@ -28,6 +28,9 @@ use std::path::{Path, PathBuf};
 pub(crate) type FileNumber = u32;
 /// Most files with names of their own; others are counted together.
 const FILES_MAX: usize = 65_536;
+/// Flag of a descriptor whose writes are durable when they return; it is a part of `O_SYNC`. The
+/// constant of rustix has both bits, so that a file with this one alone would lack it.
+const O_DSYNC: u32 = 0o10000;
 /// Name of a file that could not be read.
 pub const NO_NAME: &str = "<none>";
 
@@ -386,7 +389,7 @@ impl Processes {
         Descriptor {
             position: raw.position.filter(|position| starts && *position == 0),
             is_direct: raw.flags.contains(OFlags::DIRECT),
-            is_durable: raw.flags.contains(OFlags::DSYNC),
+            is_durable: raw.flags.bits() & O_DSYNC != 0,
             is_old: false,
             file: self.file_of(FileName {
                 path: raw.path,
