@@ -26,7 +26,7 @@ pub enum Named {
 
 /// Words of the reports of a file.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct ReportWords {
     /// Names, each with the kind of its field.
     pub names: BTreeMap<String, Named>,
     /// Headings, events, statistics and parameters.
@@ -131,14 +131,14 @@ const EVERYWHERE: &str = "\
 
 /// Returns the names and the vocabulary of reports.
 #[must_use]
-pub fn words<'r>(reports: impl IntoIterator<Item = &'r Report>) -> Words {
-    let mut words = Words::default();
+pub fn words<'r>(reports: impl IntoIterator<Item = &'r Report>) -> ReportWords {
+    let mut words = ReportWords::default();
     for report in reports {
         report.sheets.iter().for_each(|sheet| of_sheet(sheet, &mut words));
         words.vocabulary.extend(report.empty.iter().map(|remark| heading(&remark.text)));
     }
     // The head of a report has the names of its database: no heading makes them common.
-    let Words { names, vocabulary } = &mut words;
+    let ReportWords { names, vocabulary } = &mut words;
     vocabulary.retain(|word| !names.contains_key(word));
     vocabulary.extend(EVERYWHERE.split_whitespace().map(str::to_string));
     vocabulary.extend(Event::ALL.iter().map(|event| event.name().to_lowercase()));
@@ -155,7 +155,7 @@ fn heading(text: &str) -> String {
     text.split("DB/Inst").next().unwrap_or_default().trim().to_lowercase()
 }
 
-fn of_sheet(sheet: &Sheet, words: &mut Words) {
+fn of_sheet(sheet: &Sheet, words: &mut ReportWords) {
     words.vocabulary.insert(heading(&sheet.heading));
     words.vocabulary.extend(sheet.columns.iter().map(|column| column.name.to_lowercase()));
     for (at, column) in sheet.columns.iter().enumerate() {
@@ -182,7 +182,7 @@ fn of_sheet(sheet: &Sheet, words: &mut Words) {
     }
 }
 
-fn add(named: Named, text: &str, words: &mut Words) {
+fn add(named: Named, text: &str, words: &mut ReportWords) {
     let text = text.trim();
     let is_name = text.chars().any(char::is_alphabetic) && !text.starts_with('*') && text.len() > 1;
     if !is_name {
@@ -200,14 +200,14 @@ fn add(named: Named, text: &str, words: &mut Words) {
 }
 
 /// Adds the parts of a path and of a file's name: `+DATA/orcl/spfileorcl.ora`.
-fn add_path(path: &str, words: &mut Words) {
+fn add_path(path: &str, words: &mut ReportWords) {
     for part in path.split(['/', '\\']) {
         add(Named::Thing, part.trim_start_matches('+'), words);
     }
 }
 
 /// Adds the names in the value of a parameter: paths, hosts with a port, services in brackets.
-fn add_value(parameter: &str, value: &str, words: &mut Words) {
+fn add_value(parameter: &str, value: &str, words: &mut ReportWords) {
     for part in value.split([',', ' ', '(', ')', '\'', '"']).filter(|part| !part.is_empty()) {
         let (key, part) = part.split_once('=').unwrap_or(("", part));
         let is_host = parameter.ends_with("listener") || key.eq_ignore_ascii_case("host");

@@ -32,12 +32,12 @@ pub struct Report {
     /// The results of the report's own arithmetic.
     pub checks: Vec<Consistency>,
     /// The end of a report that was cut short.
-    pub cut: Option<Cut>,
+    pub cut: Option<CutShort>,
 }
 
 /// The end of a report that was cut short.
 #[derive(Debug, Clone, Serialize)]
-pub struct Cut {
+pub struct CutShort {
     /// The last line of the report, counted from 1 in its file.
     pub line: u32,
     /// The first line with figures that may lack a part.
@@ -112,7 +112,7 @@ impl Report {
     pub fn require_end(&mut self, part: &SourcePart<'_>, marks: &[&'static str]) {
         if !marks.iter().any(|mark| part.text.contains(mark)) {
             let line = last_line(part);
-            self.cut = Some(Cut { line, doubtful: line, missing: marks[0] });
+            self.cut = Some(CutShort { line, doubtful: line, missing: marks[0] });
         }
     }
 
@@ -120,7 +120,7 @@ impl Report {
     /// cut left may lack members, so that all of its figures are doubtful.
     pub fn require_bracket(&mut self, part: &SourcePart<'_>, json: &Json) {
         let line = last_line(part);
-        self.cut = (!json.is_closed).then_some(Cut { line, doubtful: 0, missing: "}" });
+        self.cut = (!json.is_closed).then_some(CutShort { line, doubtful: 0, missing: "}" });
     }
 
     /// Counts a check of a report that was cut short as one that lacks a figure, if it failed

@@ -9,6 +9,7 @@ use std::process::Command;
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Returns a browser; prints that the test is skipped if there is none.
+#[cfg(test)]
 pub(crate) fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).collect::<Vec<_>>();

@@ -53,7 +53,8 @@ fn names(value: &Value, found: &mut BTreeSet<String>) {
 /// scrolling box, and the number of names at the start of a row that are narrower than their words.
 const MEASURE: &str = "<script>document.documentElement.dataset.wide = \
     document.documentElement.scrollWidth - document.documentElement.clientWidth + '/' + \
-    [...document.querySelectorAll('main table')].filter(it => !it.closest('.scroll, .u-legend')).length + '/' + \
+    [...document.querySelectorAll('main table')]\
+    .filter(it => !it.closest('.scroll, .u-legend')).length + '/' + \
     [...document.querySelectorAll('table:not(.words):not(.facts) td:first-child')]\
     .filter(it => it.textContent.length > 12 && it.clientWidth < 80).length\
     </script></body>";

@@ -324,7 +324,7 @@ fn settings(evidence: &ServerEvidence) -> Vec<SettingRow> {
         .in_force
         .iter()
         .filter(|set| named(&set.name) || ["command line", "session"].contains(&set.source.as_str()));
-    let row = |set: &crate::evidence::InForce| SettingRow {
+    let row = |set: &crate::session::InForce| SettingRow {
         name: set.name.clone(),
         value: set.shown(),
         taken: None,

@@ -4,52 +4,13 @@
 //! the rule that depends on it fail.
 
 use crate::process::SharedMapping;
+use crate::session::InForce;
 use crate::watch::WatchedProcesses;
 use plumb_host::readings::DiskStats;
 use plumb_units::{Bytes, Nanos};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// A setting as the working session has it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InForce {
-    pub name: String,
-    /// In the setting's unit, without the unit.
-    pub value: String,
-    /// Unit as the server writes it: `kB`, `8kB`, `ms`; empty for none.
-    pub unit: String,
-    pub default: String,
-    /// Origin of the value: `command line`, `session`, `default`.
-    pub source: String,
-    /// True if another value waits for a restart.
-    pub pending: bool,
-}
-
-impl InForce {
-    /// Returns the value in bytes; `None` without a unit of memory.
-    #[must_use]
-    pub fn bytes(&self) -> Option<u64> {
-        let digits = self.unit.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let scale = match &self.unit[digits.len()..] {
-            "B" => 1,
-            "kB" => Bytes::K,
-            "MB" => Bytes::M,
-            _ => return None,
-        };
-        let times = if digits.is_empty() { 1 } else { digits.parse().ok()? };
-        Some(self.value.parse::<u64>().ok()? * times * scale)
-    }
-
-    /// Formats the value with its unit.
-    #[must_use]
-    pub fn shown(&self) -> String {
-        match self.bytes() {
-            Some(bytes) => Bytes(bytes).as_setting(),
-            None => format!("{}{}", self.value, self.unit),
-        }
-    }
-}
 
 /// A setting of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]

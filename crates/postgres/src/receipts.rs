@@ -14,7 +14,8 @@
 //!
 //! If nothing outside tells two values apart, the receipt is marked as the server's word.
 
-use crate::evidence::{GivenSetting, InForce, ServerEvidence};
+use crate::evidence::{GivenSetting, ServerEvidence};
+use crate::session::InForce;
 use plumb_record::{Held, Receipt, ReceiptReading, Seen};
 use plumb_units::{Bytes, TakesEffect};
 use rustix::fs::{major, minor};

@@ -2,9 +2,8 @@
 
 use crate::PostgresError;
 use crate::cluster::RunningServer;
-use crate::evidence::InForce;
 use plumb_events::{clock, locked};
-use plumb_units::Nanos;
+use plumb_units::{Bytes, Nanos};
 use postgres::types::{FromSqlOwned, ToSql};
 use postgres::{Client, Row, Statement};
 use std::sync::{Arc, Mutex};
@@ -23,6 +22,46 @@ type Lines = Arc<Mutex<Vec<(Nanos, String)>>>;
 
 /// Takes the lines that a server writes to a session.
 pub type Says = Box<dyn Fn(String) + Send + Sync>;
+
+/// A setting as the working session has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InForce {
+    pub name: String,
+    /// In the setting's unit, without the unit.
+    pub value: String,
+    /// Unit as the server writes it: `kB`, `8kB`, `ms`; empty for none.
+    pub unit: String,
+    pub default: String,
+    /// Origin of the value: `command line`, `session`, `default`.
+    pub source: String,
+    /// True if another value waits for a restart.
+    pub pending: bool,
+}
+
+impl InForce {
+    /// Returns the value in bytes; `None` without a unit of memory.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        let digits = self.unit.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let scale = match &self.unit[digits.len()..] {
+            "B" => 1,
+            "kB" => Bytes::K,
+            "MB" => Bytes::M,
+            _ => return None,
+        };
+        let times = if digits.is_empty() { 1 } else { digits.parse().ok()? };
+        Some(self.value.parse::<u64>().ok()? * times * scale)
+    }
+
+    /// Formats the value with its unit.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.bytes() {
+            Some(bytes) => Bytes(bytes).as_setting(),
+            None => format!("{}{}", self.value, self.unit),
+        }
+    }
+}
 
 /// A server that sessions connect to: plumb's own, or another's.
 pub trait Served: Sync {

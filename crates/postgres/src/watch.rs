@@ -158,7 +158,7 @@ pub enum EventSampling {
     Off,
 }
 
-/// A server to watch.
+/// Server, directory and processes that a watch samples.
 pub struct WatchedServer<'a> {
     pub server: &'a dyn Served,
     pub postmaster: i32,
@@ -170,7 +170,7 @@ pub struct WatchedServer<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchScope {
     Server,
-    /// Those of the session's database, and those of the whole server.
+    /// Processes of the session's database, and of the server as a whole.
     Database,
 }
 

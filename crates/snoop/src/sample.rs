@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(written(&sums), 7, "{:?}", sums.calls);
     }
 
-    /// Y2
+    // Y2
     #[test]
     fn what_this_user_may_not_read_is_no_zero() {
         let target = SnoopTarget::Name("a".to_string());

@@ -71,6 +71,16 @@ impl Instance {
     }
 }
 
+/// Fits the reads of scans to the blocks and extents of the database.
+fn fit_reads(settings: &mut Settings, catalog: &Catalog) -> Result<(), EngineError> {
+    let users = catalog.tablespaces.iter().find(|entry| entry.purpose == Purpose::Users);
+    if let Some(block_size) = users.and_then(|entry| BlockSize::new(entry.block_size)) {
+        settings.adopt_read_ahead(block_size);
+    }
+    let extents = catalog.tablespaces.iter().map(|entry| u64::from(entry.extent_blocks));
+    extents.into_iter().try_for_each(|blocks| settings.require_reads_within(blocks))
+}
+
 fn open_as(
     mode: OpenMode,
     memory: Option<&Arc<MemoryDisk>>,
@@ -101,13 +111,7 @@ fn open_as(
         // Its creator is dead, and a reader may not remove the remains.
         return Err(missing());
     }
-    let users = catalog.tablespaces.iter().find(|entry| entry.purpose == Purpose::Users);
-    if let Some(block_size) = users.and_then(|entry| BlockSize::new(entry.block_size)) {
-        settings.adopt_read_ahead(block_size);
-    }
-    for entry in &catalog.tablespaces {
-        settings.require_reads_within(u64::from(entry.extent_blocks))?;
-    }
+    fit_reads(&mut settings, &catalog)?;
     let access = access_to(&catalog, home, mode, disk.clone(), &settings)?;
     let canonical = if memory.is_some() { home.to_path_buf() } else { canonical(home)? };
     let checkpoint = require_log(mode, &access.disk, home, &canonical, &catalog)?;

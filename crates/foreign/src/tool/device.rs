@@ -169,7 +169,8 @@ fn sysstat(line: u32, text: &str, report: &mut Report) -> bool {
 
 /// Reads the JSON of iostat.
 fn of_json(part: &SourcePart<'_>) -> Report {
-    let json = json::read(part, 0);
+    // The first brace is on the line of the first key, or on one before.
+    let json = json::read_behind(part, part.text.find("\"sysstat\"").unwrap_or(0));
     let mut report = Report::default();
     let host = json::place("sysstat/hosts", 0);
     for (name, key) in [("Host", "nodename"), ("Kernel", "release"), ("Date", "date")] {

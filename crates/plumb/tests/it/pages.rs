@@ -230,6 +230,8 @@ impl Place {
             "report" if words.contains(&"--begin".to_string()) => {
                 (words[1], words[3], words[5]) = ("run".to_string(), "1".to_string(), "2".to_string());
             }
+            // There is no journal of a killed study.
+            "undo" => return,
             // There is no server at its address.
             "plans" if words.contains(&"--target".to_string()) => return,
             "study" | "compare-commands" => return self.study(words),

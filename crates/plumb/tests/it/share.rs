@@ -113,7 +113,7 @@ fn files_of_text_and_of_json_are_shared_alike() {
     require_none(&here.join("json"), &["zyx"]);
     let shared = fs::read_to_string(here.join("text/awr_host-1.txt")).expect("a file");
     assert!(shared.contains("11.2.0.4.0") && shared.contains("Linux x86 64-bit"), "{shared}");
-    assert!(shared.contains("word-1 says so, and host-1 too."), "{shared}");
+    assert!(shared.contains("word-1 says so, and host-1  too."), "{shared}");
 }
 
 /// Returns the name and outcome of each check of a file's reports, and the lines not understood.
@@ -172,7 +172,8 @@ fn names_of_fields_are_replaced_in_any_case_and_inside_words_and_no_heading_is()
         <TR><TD>dispatchers</TD><TD>(PROTOCOL=TCP) (SERVICE=zyxXDB)</TD></TR>\
         <TR><TD>spfile</TD><TD>+DATA/zyx/spfilezyx.ora</TD></TR>\
         <TR><TD>remote_listener</TD><TD>yzy-scan:4096</TD></TR></TABLE>\n\
-        <H3>Foreground Wait Events</H3><TABLE><TR><TH>Event</TH><TH>Waits</TH><TH>Waits /txn</TH><TH>Pct Miss</TH></TR>\n\
+        <H3>Foreground Wait Events</H3><TABLE><TR><TH>Event</TH><TH>Waits</TH>\
+        <TH>Waits /txn</TH><TH>Pct Miss</TH></TR>\n\
         <TR><TD>db file sequential read</TD><TD>12</TD><TD>1.0</TD><TD>2</TD></TR></TABLE>\n\
         <P>see oldzyxlog</P>\n\
         select yzy from clients where a &lt; 1</BODY></HTML>\n";

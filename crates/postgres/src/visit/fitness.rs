@@ -48,13 +48,6 @@ pub(super) struct Meeting {
     now: f64,
 }
 
-#[cfg(test)]
-impl Meeting {
-    pub fn at(pid: i32, started: Option<f64>) -> Meeting {
-        Meeting { pid, listed: true, started, now: 0.0 }
-    }
-}
-
 /// A server that is fit, with its place.
 pub(super) struct Fit {
     pub facts: Facts,
@@ -82,7 +75,7 @@ pub(super) fn require(address: &ServerAddress) -> Result<Fit, PostgresError> {
     match refusal(&facts) {
         Some(why) => Err(refused(why)),
         // The session's process is looked for while it lives.
-        None => Ok(Fit { facts, place: Whereabouts::of(&meetings[2]) }),
+        None => Ok(Fit { facts, place: Whereabouts::of(meetings[2].pid, meetings[2].started) }),
     }
 }
 

@@ -9,11 +9,11 @@
 //! then. It has two lines: the content as JSON, and its SHA-256. A file cut off anywhere has
 //! another hash. It gets its name by a link when it is whole and synced.
 //!
-//! - J1 No setting is changed before its journal is on the disk.
-//! - J2 The process that made it holds its lock until the values are back. So a file without a
+//! - No setting is changed before its journal is on the disk.
+//! - The process that made it holds its lock until the values are back. So a file without a
 //!   lock is what a killed process left.
-//! - J3 A value is put back only if the present one is the study's. Another one was set meanwhile.
-//! - J4 It names numbers, truth values and words of a list, never text: a command or a path in a
+//! - A value is put back only if the present one is the study's. Another one was set meanwhile.
+//! - It names numbers, truth values and words of a list, never text: a command or a path in a
 //!   forged journal would run with the server's rights.
 //!
 //! It has no password: the address is the one that is shown.
@@ -250,7 +250,7 @@ mod tests {
         let path = held.path().to_path_buf();
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let running = JournalFile::take(&path).expect_err("J2").to_string();
+        let running = JournalFile::take(&path).expect_err("it is held").to_string();
         assert!(running.contains("the study that made this journal is running"), "{running}");
         let second = JournalFile::make(&directory, &journal()).expect_err("one for each server").to_string();
         assert!(second.contains("another study has just begun"), "{second}");

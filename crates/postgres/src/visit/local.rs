@@ -9,7 +9,6 @@
 //! Nothing is written there. So its device is taken from the number that stat(2) has, without the
 //! probe file that a description of a directory needs.
 
-use super::fitness::Meeting;
 use plumb_events::clock;
 use plumb_host::kernel::{stat_fields, status_field};
 use plumb_host::readings::ProcessIo;
@@ -41,16 +40,17 @@ pub(super) enum Whereabouts {
 }
 
 impl Whereabouts {
-    /// Finds the server of a session.
-    pub fn of(meeting: &Meeting) -> Whereabouts {
-        let Meeting { pid, started: Some(started), .. } = meeting else {
+    /// Finds the server of a session by its process and its start, in seconds since 1970; `None` if
+    /// the role may not see it.
+    pub fn of(pid: i32, started: Option<f64>) -> Whereabouts {
+        let Some(started) = started else {
             return Whereabouts::Elsewhere("this role may not see when its process began");
         };
         let is_here =
-            is_server(*pid) && begun(*pid).is_some_and(|begun| (begun - started).abs() <= START_WITHIN);
+            is_server(pid) && begun(pid).is_some_and(|begun| (begun - started).abs() <= START_WITHIN);
         match is_here {
-            true => parent(*pid).map_or(Whereabouts::Elsewhere(NO_RIGHT), inspected),
-            false if has_namespace(*pid, *started) => Whereabouts::Elsewhere(
+            true => parent(pid).map_or(Whereabouts::Elsewhere(NO_RIGHT), inspected),
+            false if has_namespace(pid, started) => Whereabouts::Elsewhere(
                 "its processes have numbers of their own, in a container of this machine",
             ),
             false => Whereabouts::Elsewhere("no process of this machine is its session's"),
@@ -147,7 +147,7 @@ mod tests {
         let own = i32::try_from(std::process::id()).expect("a number");
         let begun = begun(own).expect("it runs");
         assert!((clock::wall().as_secs_f64() - begun) < 3600.0, "{begun}");
-        let of = |pid, started| Whereabouts::of(&Meeting::at(pid, started));
+        let of = |pid, started| Whereabouts::of(pid, started);
         let elsewhere = Whereabouts::Elsewhere("no process of this machine is its session's");
         assert_eq!(of(own, Some(begun)), elsewhere, "this program is no postgres");
         assert_eq!(of(i32::MAX, Some(begun)), elsewhere, "no such process");

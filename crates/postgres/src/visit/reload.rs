@@ -382,7 +382,7 @@ fn put_back(server: &ServerAddress, journal: &Journal) -> Result<Vec<String>, Po
     Ok(said)
 }
 
-/// What is to be done with a setting of a journal.
+/// Step for a setting of a journal.
 enum Step {
     AsBefore,
     PutBack,

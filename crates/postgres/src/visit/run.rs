@@ -1,18 +1,18 @@
 //! One run of a visit: settings of a session, the work, its verification, and what others did.
 //!
 //! On this machine the processes of the study's database, and those of the whole server, are
-//! watched as those of plumb's own servers are. Sessions of other databases are left out, but the server's
-//! background processes work for them, too.
+//! watched as those of plumb's own servers are. Sessions of other databases are left out, but the
+//! server's background processes work for them, too.
 
 use super::fitness::Facts;
 use super::local::LocalServer;
 use crate::PostgresError;
 use crate::address::ServerAddress;
 use crate::assemble::{self, MadeRun};
-use crate::evidence::{GivenSetting, InForce, ServerEvidence};
+use crate::evidence::{GivenSetting, ServerEvidence};
 use crate::process::{self, SharedMapping};
 use crate::run::with_the_server;
-use crate::session::ServerSession;
+use crate::session::{InForce, ServerSession};
 use crate::watch::{EventSampling, ProcessWatch, WatchScope, WatchedProcesses, WatchedServer};
 use crate::workload::{self, WorkOutcome, WorkPlace};
 use plumb_events::{Cancel, Unit, clock};

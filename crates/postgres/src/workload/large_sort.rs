@@ -12,8 +12,8 @@
 use super::sales::{self, TABLE};
 use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, check_index, counted};
 use crate::PostgresError;
-use crate::evidence::{InForce, WorkDone};
-use crate::session::ServerSession;
+use crate::evidence::WorkDone;
+use crate::session::{InForce, ServerSession};
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::Check;
 use plumb_units::{Bytes, Nanos};

@@ -14,7 +14,8 @@ mod scan;
 mod slob;
 
 use crate::PostgresError;
-use crate::evidence::{InForce, WorkDone};
+use crate::evidence::WorkDone;
+use crate::session::InForce;
 use crate::session::{SESSION, Served, ServerSession};
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::{Check, Response};

@@ -14,8 +14,9 @@
 use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted, relation_size};
 use crate::PostgresError;
 use crate::cluster::RunningServer;
-use crate::evidence::{InForce, WorkDone};
+use crate::evidence::WorkDone;
 use crate::process::children_cpu;
+use crate::session::InForce;
 use crate::session::{SESSION, ServerSession};
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::Check;

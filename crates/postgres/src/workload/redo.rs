@@ -8,8 +8,8 @@
 use super::{BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted, in_threads};
 use crate::PostgresError;
 use crate::copy::{days, table_columns};
-use crate::evidence::{InForce, WorkDone};
-use crate::session::ServerSession;
+use crate::evidence::WorkDone;
+use crate::session::{InForce, ServerSession};
 use plumb_events::{Cancel, Phase, clock, locked};
 use plumb_record::Check;
 use plumb_types::{DateTime, RowBatch, RowSource, columns, decode_number};

@@ -15,8 +15,8 @@ use super::{
     BaseSettings, Begun, ServerWork, WorkOutcome, WorkPlace, counted, in_threads, relation_size, sales,
 };
 use crate::PostgresError;
-use crate::evidence::{InForce, WorkDone};
-use crate::session::ServerSession;
+use crate::evidence::WorkDone;
+use crate::session::{InForce, ServerSession};
 use plumb_events::{Cancel, Phase, clock};
 use plumb_record::Check;
 use plumb_types::{RowBatch, RowSource, columns, decode_number};

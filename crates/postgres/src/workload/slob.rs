@@ -20,8 +20,8 @@ use super::{
 };
 use crate::PostgresError;
 use crate::copy::write_rows;
-use crate::evidence::{InForce, WorkDone};
-use crate::session::ServerSession;
+use crate::evidence::WorkDone;
+use crate::session::{InForce, ServerSession};
 use plumb_events::{Cancel, LatencyHistogram, Phase, clock, locked};
 use plumb_record::{Check, Response};
 use plumb_types::{RowBatch, RowSource, Schema, SourceError};

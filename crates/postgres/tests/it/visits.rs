@@ -217,9 +217,9 @@ fn a_server_whose_processes_are_not_seen_is_told_by_its_own_word() {
     let Some(host) = Host::start() else { return };
     // Numbers that no process of this machine has, as those of another machine.
     host.run(
-        "create schema elsewhere; create function elsewhere.pg_backend_pid() returns int language sql as 'select \
-         pg_catalog.pg_backend_pid() + 100000000'; create view elsewhere.pg_stat_activity as select pid + 100000000 as pid, \
-         backend_start from pg_catalog.pg_stat_activity",
+        "create schema elsewhere; create function elsewhere.pg_backend_pid() returns int language sql as \
+         'select pg_catalog.pg_backend_pid() + 100000000'; create view elsewhere.pg_stat_activity as \
+         select pid + 100000000 as pid, backend_start from pg_catalog.pg_stat_activity",
     );
     let study = study_on("", "20K", &levels("maintenance_work_mem", "1MB", "16MB"));
     let visit = visit(&host, "-c search_path=elsewhere,public,pg_catalog");

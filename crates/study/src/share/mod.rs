@@ -20,8 +20,8 @@ use crate::plan::{Plan, PlanOptions};
 use crate::report::{self, RenderPage, Rendered};
 use crate::vocabulary::Kinds;
 use crate::{StudyError, definition};
-use names::{Layout, Names, Secret};
-use page::Piece;
+use names::{Names, Secret, TextLayout};
+use page::PagePart;
 use plumb_io::Directory;
 use plumb_record::trace::{self, RunTrace};
 use plumb_record::{BESIDE, FILE, FIO_JOB, Record, outside};
@@ -83,10 +83,10 @@ impl Shared {
     }
 
     fn text(&mut self, names: &Names, text: &str) -> String {
-        self.text_in(names, text, Layout::Free)
+        self.text_in(names, text, TextLayout::Free)
     }
 
-    fn text_in(&mut self, names: &Names, text: &str, layout: Layout) -> String {
+    fn text_in(&mut self, names: &Names, text: &str, layout: TextLayout) -> String {
         let (replaced, counts) = names.replace_in(text, layout);
         for (name, count) in counts {
             *self.places.entry(name.to_string()).or_insert(0) += count;
@@ -123,15 +123,15 @@ impl Shared {
     fn page(&mut self, names: &mut Names, page: &str) -> String {
         let pieces = page::pieces(page);
         for piece in &pieces {
-            if let Piece::Text(text) = piece
+            if let PagePart::Text(text) = piece
                 && !names.find_statement(text)
             {
                 names.find(text);
             }
         }
-        let copy = |piece: &Piece<'_>| match piece {
-            Piece::Kept(kept) => kept.to_string(),
-            Piece::Text(text) => self.text(names, text),
+        let copy = |piece: &PagePart<'_>| match piece {
+            PagePart::Kept(kept) => kept.to_string(),
+            PagePart::Text(text) => self.text(names, text),
         };
         pieces.iter().map(copy).collect()
     }
@@ -334,7 +334,7 @@ pub fn of_file(path: &Path, names: &mut Names) -> Result<Shared, StudyError> {
         None if page::is_page(&text) => shared.page(names, &text),
         None => {
             names.find(&text);
-            shared.text_in(names, &text, Layout::Columns)
+            shared.text_in(names, &text, TextLayout::Columns)
         }
     };
     let name = shared.text(names, &name);

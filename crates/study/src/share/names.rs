@@ -54,7 +54,7 @@ struct Name {
 const INSIDE_LEAST: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum TextLayout {
     /// Columns begin at the same letter in each line.
     Columns,
     Free,
@@ -249,12 +249,12 @@ impl Names {
     /// Returns the text with every name replaced, and the number of replacements of each.
     #[must_use]
     pub fn replace(&self, text: &str) -> (String, BTreeMap<&str, usize>) {
-        self.replace_in(text, Layout::Free)
+        self.replace_in(text, TextLayout::Free)
     }
 
     /// As [`Names::replace`], for a text of this layout.
     #[must_use]
-    pub fn replace_in(&self, text: &str, layout: Layout) -> (String, BTreeMap<&str, usize>) {
+    pub fn replace_in(&self, text: &str, layout: TextLayout) -> (String, BTreeMap<&str, usize>) {
         let by_first = self.by_first();
         let mut counts = BTreeMap::new();
         let mut line = Line { text: String::with_capacity(text.len()), layout, excess: 0 };
@@ -318,7 +318,7 @@ impl Names {
 /// The copy of a text while it is written.
 struct Line {
     text: String,
-    layout: Layout,
+    layout: TextLayout,
     /// Letters of the copied line beyond those of the original.
     excess: isize,
 }
@@ -334,12 +334,12 @@ impl Line {
     fn copy(&mut self, letters: &str, before: char) {
         match letters {
             "\n" => self.excess = 0,
-            " " if self.layout == Layout::Columns && self.excess < 0 => {
+            " " if self.layout == TextLayout::Columns && self.excess < 0 => {
                 self.text.extend(std::iter::repeat_n(' ', self.excess.unsigned_abs()));
                 self.excess = 0;
             }
             // One blank stays between two words.
-            " " if self.layout == Layout::Columns && self.excess > 0 && before == ' ' => {
+            " " if self.layout == TextLayout::Columns && self.excess > 0 && before == ' ' => {
                 self.excess -= 1;
                 return;
             }
@@ -458,7 +458,7 @@ mod tests {
         names.add_field(Secret::Name, "DBT");
         names.add(Secret::Word, "abc");
         let text = "LONGDATABASE    12\nDBT             12\nLONGDATABASE 12\nabc             12\n";
-        let (copy, _) = names.replace_in(text, Layout::Columns);
+        let (copy, _) = names.replace_in(text, TextLayout::Columns);
         let columns =
             |text: &str| text.lines().map(|line| line.find("12").expect("a figure")).collect::<Vec<_>>();
         assert_eq!(columns(&copy), columns(text), "{copy}");

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A part of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'p> {
+pub enum PagePart<'p> {
     Kept(&'p str),
     Text(&'p str),
 }
@@ -20,15 +20,15 @@ pub fn is_page(text: &str) -> bool {
 }
 
 /// Returns the parts of a page in their order; together they are the page.
-pub fn pieces(page: &str) -> Vec<Piece<'_>> {
+pub fn pieces(page: &str) -> Vec<PagePart<'_>> {
     let mut pieces = Vec::new();
     let mut at = 0;
     while at < page.len() {
         let tag = next_tag(page, at);
         if tag.start > at {
-            pieces.push(Piece::Text(&page[at..tag.start]));
+            pieces.push(PagePart::Text(&page[at..tag.start]));
         }
-        pieces.push(Piece::Kept(&page[tag.clone()]));
+        pieces.push(PagePart::Kept(&page[tag.clone()]));
         at = tag.end;
         let opened = page[tag].to_ascii_lowercase();
         for element in ["script", "style"] {
@@ -37,7 +37,7 @@ pub fn pieces(page: &str) -> Vec<Piece<'_>> {
                 let end = find_ignoring_case(&page[at..], &close).map_or(page.len(), |end| at + end);
                 match element {
                     "script" => values(&page[at..end], &mut pieces),
-                    _ => pieces.push(Piece::Kept(&page[at..end])),
+                    _ => pieces.push(PagePart::Kept(&page[at..end])),
                 }
                 at = end;
             }
@@ -81,7 +81,7 @@ fn find_ignoring_case(text: &str, sought: &str) -> Option<usize> {
 }
 
 /// Adds the parts of a script: the text of a quoted value, which no colon follows.
-fn values<'p>(script: &'p str, pieces: &mut Vec<Piece<'p>>) {
+fn values<'p>(script: &'p str, pieces: &mut Vec<PagePart<'p>>) {
     let mut kept = 0;
     let mut letters = script.char_indices();
     while let Some((open, letter)) = letters.next() {
@@ -98,12 +98,12 @@ fn values<'p>(script: &'p str, pieces: &mut Vec<Piece<'p>>) {
         let before = script[..open].trim_end().chars().next_back();
         let behind = script[close + 1..].trim_start().chars().next();
         if matches!(before, Some(':' | ',' | '[')) && matches!(behind, Some(',' | ']' | '}')) {
-            pieces.push(Piece::Kept(&script[kept..=open]));
-            pieces.push(Piece::Text(&script[open + 1..close]));
+            pieces.push(PagePart::Kept(&script[kept..=open]));
+            pieces.push(PagePart::Text(&script[open + 1..close]));
             kept = close;
         }
     }
-    pieces.push(Piece::Kept(&script[kept..]));
+    pieces.push(PagePart::Kept(&script[kept..]));
 }
 
 #[cfg(test)]
@@ -112,11 +112,11 @@ mod tests {
 
     fn texts(page: &str) -> Vec<&str> {
         let all = pieces(page);
-        let whole: String = all.iter().map(|(Piece::Kept(part) | Piece::Text(part))| *part).collect();
+        let whole: String = all.iter().map(|(PagePart::Kept(part) | PagePart::Text(part))| *part).collect();
         assert_eq!(whole, page, "the parts are the page");
         let text = |piece| match piece {
-            Piece::Text(text) => Some(text),
-            Piece::Kept(_) => None,
+            PagePart::Text(text) => Some(text),
+            PagePart::Kept(_) => None,
         };
         all.into_iter().filter_map(text).filter(|text| !text.trim().is_empty()).collect()
     }

@@ -90,7 +90,9 @@ fn source(seen: &Evidence, cached: bool) -> Finding {
 
 /// Judges the setting by the redo of the load.
 pub(super) fn force_logging(seen: &Evidence) -> Option<Finding> {
-    let (done, settings) = (seen.measured.outcome.ctas.as_ref()?, &seen.inside.settings);
+    let (outcome, settings) = (&seen.measured.outcome, &seen.inside.settings);
+    let of_copy = outcome.copy.as_ref().map(|copy| copy.logging);
+    let logging = outcome.ctas.as_ref().map(|ctas| ctas.logging).or(of_copy)?;
     if !settings.is_explicit(Setting::ForceLogging) {
         return None;
     }
@@ -98,6 +100,6 @@ pub(super) fn force_logging(seen: &Evidence) -> Option<Finding> {
     let size = seen.measured.period.statistic(Statistic::RedoSize);
     let evidence = format!("{} of redo, {} of it of the load's blocks", Bytes(size), Bytes(redo));
     let is_forced = settings.word(Setting::ForceLogging) == "on";
-    let is_kept = settings.word(Setting::ArchiveLogMode) == "on" && done.logging == Logging::Logging;
+    let is_kept = settings.word(Setting::ArchiveLogMode) == "on" && logging == Logging::Logging;
     Some(Finding::that((redo > 0) == (is_forced || is_kept), evidence))
 }
