@@ -130,9 +130,10 @@ fn checks(here: &Path, file: &str) -> Vec<String> {
     found
 }
 
-/// The text of a page without its texts.
-fn tags(page: &str) -> Vec<&str> {
-    page.split('<').skip(1).map(|piece| piece.split('>').next().unwrap_or_default()).collect()
+/// Returns the tags of a page without the quoted values of their attributes.
+fn tags(page: &str) -> Vec<String> {
+    let tags = page.split('<').skip(1).map(|piece| piece.split('>').next().unwrap_or_default());
+    tags.map(|tag| tag.split('"').step_by(2).collect()).collect()
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn names_of_fields_are_replaced_in_any_case_and_inside_words_and_no_heading_is()
     fs::write(here.join("awr.html"), page).expect("a file");
     drop(fine(&here, ["share", "awr.html", "--output", "copy"]));
     let copy = fs::read_to_string(here.join("copy/awr.html")).expect("a file");
-    let texts = copy.replace("summary=\"zyx\"", "").replace(".zyx {}", "").to_lowercase();
+    let texts = copy.replace(".zyx {}", "").to_lowercase();
     for name in ["zyx", "yzy", "clients"] {
         assert!(!texts.contains(name), "{name}: {copy}");
     }
@@ -188,7 +189,6 @@ fn names_of_fields_are_replaced_in_any_case_and_inside_words_and_no_heading_is()
         "<TH>Waits /txn</TH><TH>Pct Miss</TH>",
         "<TD>db file sequential read</TD><TD>12</TD>",
         "Linux x86 64-bit",
-        "summary=\"zyx\"",
         "</TD></TR></TABLE>",
         ":4096",
     ] {

@@ -1,7 +1,8 @@
 //! Splits a page of HTML into the texts that a reader sees and the rest, which a copy keeps.
 //!
-//! Tags, comments and styles stay as they are, so that the copy has the structure of the page. Of a
-//! script only quoted values are texts, because some tools keep their tables in one.
+//! Tags, comments and styles stay as they are, so that the copy has the structure of the page. Quoted
+//! values of attributes are texts, because links repeat names, and so are those of scripts, because
+//! some tools keep their tables in one.
 
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ pub fn pieces(page: &str) -> Vec<PagePart<'_>> {
         if tag.start > at {
             pieces.push(PagePart::Text(&page[at..tag.start]));
         }
-        pieces.push(PagePart::Kept(&page[tag.clone()]));
+        attributes(&page[tag.clone()], &mut pieces);
         at = tag.end;
         let opened = page[tag].to_ascii_lowercase();
         for element in ["script", "style"] {
@@ -72,6 +73,23 @@ fn next_tag(page: &str, from: usize) -> Range<usize> {
         }
     }
     start..page.len()
+}
+
+/// Adds the parts of a tag: the quoted values of its attributes, unless they name its looks.
+fn attributes<'p>(tag: &'p str, pieces: &mut Vec<PagePart<'p>>) {
+    let mut kept = 0;
+    while let Some(found) = tag[kept..].find("=\"") {
+        let open = kept + found + 2;
+        let Some(close) = tag[open..].find('"').map(|length| open + length) else { break };
+        let name = tag[..open - 2].rsplit(char::is_whitespace).next().unwrap_or_default();
+        pieces.push(PagePart::Kept(&tag[kept..open]));
+        pieces.push(match name.eq_ignore_ascii_case("class") || name.eq_ignore_ascii_case("style") {
+            true => PagePart::Kept(&tag[open..close]),
+            false => PagePart::Text(&tag[open..close]),
+        });
+        kept = close;
+    }
+    pieces.push(PagePart::Kept(&tag[kept..]));
 }
 
 fn find_ignoring_case(text: &str, sought: &str) -> Option<usize> {
@@ -127,7 +145,7 @@ mod tests {
             texts(
                 "<HTML><!-- dbt <p> --><TITLE>dbt</TITLE><STYLE>td {}</STYLE><td title=\"a > dbt\">1 < 2<TD>x'y</TD>"
             ),
-            ["dbt", "1 < 2", "x'y"]
+            ["dbt", "a > dbt", "1 < 2", "x'y"]
         );
         assert_eq!(texts("<p title='dbt"), [] as [&str; 0]);
         assert_eq!(
