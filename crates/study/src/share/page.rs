@@ -1,8 +1,8 @@
 //! Splits a page of HTML into the texts that a reader sees and the rest, which a copy keeps.
 //!
-//! Tags, comments and styles stay as they are, so that the copy has the structure of the page. Quoted
-//! values of attributes are texts, because links repeat names, and so are those of scripts, because
-//! some tools keep their tables in one.
+//! Tags, comments and styles stay as they are, so that the copy has the structure of the page.
+//! Quoted values of attributes are texts, because links repeat names, and so are those of scripts,
+//! because some tools keep their tables in one.
 
 use std::ops::Range;
 
