@@ -364,7 +364,11 @@ fn describe_under(roots: &Roots, path: &Path, ring: RingProbe) -> Result<DeviceD
     })
 }
 
-fn space(path: &Path) -> Result<Space, DeviceError> {
+/// Returns the space of the file system of a path, without a probe file.
+///
+/// # Errors
+/// [`DeviceError::Space`] if statvfs(2) fails.
+pub fn space(path: &Path) -> Result<Space, DeviceError> {
     let stat = rustix::fs::statvfs(path)
         .map_err(|errno| DeviceError::Space { path: path.to_owned(), source: errno.into() })?;
     Ok(Space {

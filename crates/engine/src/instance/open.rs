@@ -77,8 +77,8 @@ fn fit_reads(settings: &mut Settings, catalog: &Catalog) -> Result<(), EngineErr
     if let Some(block_size) = users.and_then(|entry| BlockSize::new(entry.block_size)) {
         settings.adopt_read_ahead(block_size);
     }
-    let extents = catalog.tablespaces.iter().map(|entry| u64::from(entry.extent_blocks));
-    extents.into_iter().try_for_each(|blocks| settings.require_reads_within(blocks))
+    let mut entries = catalog.tablespaces.iter();
+    entries.try_for_each(|entry| settings.require_reads_within(u64::from(entry.extent_blocks)))
 }
 
 fn open_as(

@@ -17,9 +17,9 @@ pub fn document(record: &Record) -> Document {
     let header = &record.header;
     let findings = &record.findings;
     // A trace is judged by its elapsed time.
-    let has_time = header.db_time_ns.is_some() || record.snoop.is_some();
+    let has_basis = header.db_time_ns.is_some() || record.snoop.is_some();
     let word = match findings.len() {
-        0 if !has_time => "NOT ASKED".to_string(),
+        0 if !has_basis => "NOT ASKED".to_string(),
         0 => "NOTHING FOUND".to_string(),
         1 => "1 FINDING".to_string(),
         count => format!("{count} FINDINGS"),
@@ -40,7 +40,7 @@ pub fn document(record: &Record) -> Document {
     let whole = if record.snoop.is_some() { "the elapsed time" } else { "DB time" };
     let basis = format!("a rule fires if its share of {whole} passes the gate and its figure the threshold");
     let front = Section::front("diagnosis", "Diagnosis").note(basis).facts(facts);
-    let front = match (findings.is_empty(), has_time) {
+    let front = match (findings.is_empty(), has_basis) {
         (true, true) => front.note("no rule fired"),
         (true, false) => front.note(NO_TIME),
         (false, _) => front,
@@ -54,7 +54,7 @@ pub fn document(record: &Record) -> Document {
         state: State {
             of: "Diagnosis".to_string(),
             word,
-            tone: if findings.is_empty() && has_time { Tone::Good } else { Tone::Open },
+            tone: if findings.is_empty() && has_basis { Tone::Good } else { Tone::Open },
         },
         basis: String::new(),
         reasons: Vec::new(),

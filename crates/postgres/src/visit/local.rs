@@ -10,6 +10,7 @@
 //! probe file that a description of a directory needs.
 
 use plumb_events::clock;
+use plumb_host::device;
 use plumb_host::kernel::{stat_fields, status_field};
 use plumb_host::readings::ProcessIo;
 use plumb_units::Bytes;
@@ -21,8 +22,6 @@ use std::path::{Path, PathBuf};
 /// Largest difference of the start times, in seconds: the kernel counts ticks from a boot whose
 /// time it rounds.
 const START_WITHIN: f64 = 2.0;
-/// Clock ticks of a second in /proc/PID/stat.
-const TICKS: f64 = 100.0;
 const PROGRAM: &str = "postgres";
 
 /// A server whose processes this program sees.
@@ -46,9 +45,7 @@ impl Whereabouts {
         let Some(started) = started else {
             return Whereabouts::Elsewhere("this role may not see when its process began");
         };
-        let is_here =
-            is_server(pid) && begun(pid).is_some_and(|begun| (begun - started).abs() <= START_WITHIN);
-        match is_here {
+        match serves(pid, started) {
             true => parent(pid).map_or(Whereabouts::Elsewhere(NO_RIGHT), inspected),
             false if has_namespace(pid, started) => Whereabouts::Elsewhere(
                 "its processes have numbers of their own, in a container of this machine",
@@ -67,6 +64,11 @@ impl Whereabouts {
 
 const NO_RIGHT: &str = "this user may not read its processes in /proc; run plumb as root or as its user";
 
+/// True if a process is a server's and began at this time, in seconds since 1970.
+fn serves(pid: i32, started: f64) -> bool {
+    is_server(pid) && begun(pid).is_some_and(|begun| (begun - started).abs() <= START_WITHIN)
+}
+
 /// True if the program of a process is the server's. Another user's link may be closed; the name of
 /// the process is not.
 fn is_server(pid: i32) -> bool {
@@ -84,7 +86,7 @@ fn begun(pid: i32) -> Option<f64> {
     let ticks = plumb_host::kernel::start_time(u32::try_from(pid).ok()?)? as f64;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
-    Some(clock::wall().as_secs_f64() - uptime + ticks / TICKS)
+    Some(clock::wall().as_secs_f64() - uptime + ticks / rustix::param::clock_ticks_per_second() as f64)
 }
 
 fn parent(pid: i32) -> Option<i32> {
@@ -109,10 +111,7 @@ fn has_namespace(pid: i32, started: f64) -> bool {
     let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     numbers.any(|number| {
         let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
-        inner(&status) == Some(pid)
-            && number != pid
-            && is_server(number)
-            && begun(number).is_some_and(|begun| (begun - started).abs() <= START_WITHIN)
+        inner(&status) == Some(pid) && number != pid && serves(number, started)
     })
 }
 
@@ -124,8 +123,7 @@ fn inner(status: &str) -> Option<i32> {
 impl LocalServer {
     /// Returns the bytes that are free where its data are.
     pub fn free(&self) -> Option<Bytes> {
-        let found = rustix::fs::statvfs(&self.data).ok()?;
-        Some(Bytes(found.f_bavail.saturating_mul(found.f_frsize)))
+        device::space(&self.data).ok().map(|space| space.free)
     }
 
     /// Returns the disk below its data; `None` if there is none, as on tmpfs.

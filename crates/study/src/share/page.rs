@@ -78,9 +78,10 @@ fn next_tag(page: &str, from: usize) -> Range<usize> {
 /// Adds the parts of a tag: the quoted values of its attributes, unless they name its looks.
 fn attributes<'p>(tag: &'p str, pieces: &mut Vec<PagePart<'p>>) {
     let mut kept = 0;
-    while let Some(found) = tag[kept..].find("=\"") {
+    while let Some(found) = ["=\"", "='"].iter().filter_map(|quote| tag[kept..].find(quote)).min() {
         let open = kept + found + 2;
-        let Some(close) = tag[open..].find('"').map(|length| open + length) else { break };
+        let quote = &tag[open - 1..open];
+        let Some(close) = tag[open..].find(quote).map(|length| open + length) else { break };
         let name = tag[..open - 2].rsplit(char::is_whitespace).next().unwrap_or_default();
         pieces.push(PagePart::Kept(&tag[kept..open]));
         pieces.push(match name.eq_ignore_ascii_case("class") || name.eq_ignore_ascii_case("style") {
@@ -147,6 +148,7 @@ mod tests {
             ),
             ["dbt", "a > dbt", "1 < 2", "x'y"]
         );
+        assert_eq!(texts("<a class='dbt' href='#dbt'>"), ["#dbt"]);
         assert_eq!(texts("<p title='dbt"), [] as [&str; 0]);
         assert_eq!(
             texts(
