@@ -6,9 +6,11 @@
 use crate::process::SharedMapping;
 use crate::session::InForce;
 use crate::watch::WatchedProcesses;
-use plumb_host::readings::DiskStats;
+use plumb_host::readings::{DiskStats, residency};
+use plumb_host::regular::open_regular;
 use plumb_units::{Bytes, Nanos};
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +39,8 @@ pub struct WorkDone {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogFacts {
     pub bytes: Bytes,
+    /// Positions of begin and end in the log, bytes.
+    pub positions: [u64; 2],
     /// Bytes of images of whole pages, as `pg_waldump` counts them in the files.
     pub image_bytes: Option<Bytes>,
     /// Size of a file of the log.
@@ -69,6 +73,32 @@ impl PlaceFacts {
     }
 }
 
+/// Pages of the data files, when the work began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CachedPages {
+    /// Pages that the page cache had.
+    pub cached: u64,
+    pub all: u64,
+}
+
+impl CachedPages {
+    /// Counts the pages of these files; `None` if the kernel tells nothing of one of them.
+    #[must_use]
+    pub fn of(files: &[PathBuf]) -> Option<CachedPages> {
+        files.iter().try_fold(CachedPages::default(), |sum, path| {
+            let file = open_regular(path).ok()?;
+            let found = residency(file.as_fd(), Bytes(file.metadata().ok()?.len())).ok()?;
+            Some(CachedPages { cached: sum.cached + found.resident_pages, all: sum.all + found.total_pages })
+        })
+    }
+
+    /// Returns the share of the pages that the page cache had.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        self.cached as f64 / self.all.max(1) as f64
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerEvidence {
     pub major: u32,
@@ -80,6 +110,8 @@ pub struct ServerEvidence {
     pub log: LogFacts,
     pub place: Option<PlaceFacts>,
     pub shared: Option<SharedMapping>,
+    /// `None` if the study does not ask for a state of the page cache, or the kernel tells none.
+    pub page_cache: Option<CachedPages>,
     /// Checksum of the first page of the table's file, read from the file.
     pub page_checksum: Option<u16>,
     /// Counters of the device; `None` if there is none, as on tmpfs.

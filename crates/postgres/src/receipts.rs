@@ -15,6 +15,7 @@
 //! If nothing outside tells two values apart, the receipt is marked as the server's word.
 
 use crate::evidence::{GivenSetting, ServerEvidence};
+use crate::run::PAGE_CACHE;
 use crate::session::InForce;
 use plumb_record::{Held, Receipt, ReceiptReading, Seen};
 use plumb_units::{Bytes, TakesEffect};
@@ -40,6 +41,9 @@ const UNLOGGED_MAX: f64 = 0.1;
 const SHARED_OVER_MAX: f64 = 1.5;
 const SHARED_BESIDE: f64 = 64.0 * MEGABYTE;
 const MEGABYTE: f64 = 1024.0 * 1024.0;
+/// Least share of the data files' pages in a page cache that is filled, and most in an empty one.
+const FILLED_MIN: f64 = 0.9;
+const EMPTY_MAX: f64 = 0.1;
 /// Between two readings that are counts or truth values.
 const HALF: f64 = 0.5;
 
@@ -78,6 +82,7 @@ pub enum EvidenceSource {
     Page,
     LogFiles,
     DeviceNumbers,
+    PageCache,
     Samples,
 }
 
@@ -102,6 +107,7 @@ impl EvidenceSource {
             EvidenceSource::Page => "a page of the table's file",
             EvidenceSource::LogFiles => "files in pg_wal",
             EvidenceSource::DeviceNumbers => "the kernel's number of the data directory's device",
+            EvidenceSource::PageCache => "cachestat or mincore: pages of the data files in the page cache",
             EvidenceSource::Samples => "samples of wait events in the record",
         }
     }
@@ -202,8 +208,9 @@ pub const RULES: &[SettingRule] = &[
     inside("bgwriter_lru_maxpages", 14, Reload),
     // Hidden ones, which the server's own list leaves out.
     inside("trace_sort", 14, Session),
-    // Whether wait events are sampled.
+    // Whether wait events are sampled, and whether the page cache has the files.
     rule("sampler", 14, EvidenceSource::Samples, sampler).takes(Session),
+    rule("page_cache", 14, EvidenceSource::PageCache, page_cache).takes(Session),
     // Fixed at creation: a place, and options of initdb.
     rule("path", 14, EvidenceSource::DeviceNumbers, path).takes(Creation).of_io(),
     rule("data_checksums", 14, EvidenceSource::Page, data_checksums).takes(Creation),
@@ -562,6 +569,19 @@ fn sampler(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let between = evidence.watched.samples.saturating_sub(2);
     let what = format!("{between} samples of wait events during the work");
     outside(what, held((between > 0) == is_on(&asked.value)), counted(u64::from(between > 0)))
+}
+
+/// Pages of the data files when the work begins.
+fn page_cache(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+    let Some(pages) = evidence.page_cache else {
+        return unknown("the kernel does not tell which pages of the data files are in the page cache");
+    };
+    let what = format!("{} of {} pages of the data files were in the page cache", pages.cached, pages.all);
+    let holds = match asked.value == PAGE_CACHE[1] {
+        true => pages.share() >= FILLED_MIN,
+        false => pages.share() <= EMPTY_MAX,
+    };
+    outside(what, held(holds), Shift { value: pages.share(), step: HALF })
 }
 
 /// The kind of process that does the reading. The method may fall back to plain reads.

@@ -4,13 +4,17 @@
 //! start ──> checkpoint ──> [ readings ──> work ──> readings ] ──> verify ──> undo ──> stop
 //! ```
 //!
+//! A study's `page_cache` says whether the files of the data are in the page cache when the work
+//! begins: `empty`, as the settled state leaves them, or `filled`, read once after the checkpoint.
+//!
 //! The server starts for every run, also between two runs of equal settings. Otherwise a start
 //! would be confounded with the arms that need one.
 
 use crate::PostgresError;
 use crate::assemble::{self, MadeRun};
 use crate::cluster::{Borrowed, RunningServer};
-use crate::evidence::{GivenSetting, LogFacts, PlaceFacts, ServerEvidence};
+use crate::evidence::{CachedPages, GivenSetting, LogFacts, PlaceFacts, ServerEvidence};
+use crate::golden;
 use crate::installation::{Installation, said};
 use crate::process;
 use crate::receipts::rule_of;
@@ -20,6 +24,7 @@ use crate::workload::{self, Begun, PEACE, ServerWork, WorkPlace};
 use plumb_events::{Cancel, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::DiskStats;
+use plumb_host::regular::open_regular;
 use plumb_record::Record;
 use plumb_study::disturbance::{self, DiskBytes, Stretch};
 use plumb_study::machine::{self, CpuTimes};
@@ -31,6 +36,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Size of the reads that fill the page cache.
+const READ_BYTES: usize = 1 << 20;
 
 /// Request for a run of a server.
 #[derive(Debug, Serialize, Deserialize)]
@@ -88,6 +96,17 @@ impl PostgresRun {
         Ok(assemble::record(&ran))
     }
 
+    /// Reads the files of the data if the study says so; returns what the page cache has of them.
+    /// Without the word nothing is counted.
+    fn page_cache(&self, data: &Path) -> Option<CachedPages> {
+        let asked = self.settings.iter().find(|set| set.name == WORDS[3])?;
+        let files = golden::files_below(&data.join("base"));
+        if asked.value == PAGE_CACHE[1] {
+            files.iter().for_each(|file| read_through(file));
+        }
+        CachedPages::of(&files)
+    }
+
     fn measured(
         &self,
         borrowed: &Borrowed,
@@ -98,10 +117,11 @@ impl PostgresRun {
         let device = plumb_io::describe_device(&path_of_text(&self.path))?;
         let mut beside = ServerSession::connect(server, "plumb readings")?;
         beside.run("a checkpoint is taken", "checkpoint")?;
+        let page_cache = self.page_cache(&borrowed.data());
         let devices = vec![device];
         let watched = disturbance::Watched::of(&devices);
         beside.flush_statistics()?;
-        let (position, syncs) = (log_position(&mut beside)?, syncs(&mut beside)?);
+        let log = LogBegin::read(&mut beside)?;
         let data = borrowed.data();
         let postmaster = server.pid().as_raw_nonzero().get();
         let watched_server = WatchedServer { server, postmaster, data: &data, scope: WatchScope::Server };
@@ -114,7 +134,12 @@ impl PostgresRun {
         let (end_wall, disk_later) = (clock::wall(), self::disk(&devices));
         let seen = watch.end();
         let outcome = begun.outcome()?;
-        let log = log_facts(borrowed, &mut beside, &LogBegin { position, syncs })?;
+        let log = log.until_now(&mut beside)?;
+        let log = LogFacts {
+            segment: segment(&borrowed.data()),
+            image_bytes: images(borrowed, log.positions),
+            ..log
+        };
         let evidence = ServerEvidence {
             major: borrowed.installation.major,
             asked: Vec::new(),
@@ -124,6 +149,7 @@ impl PostgresRun {
             log,
             place: Some(PlaceFacts::of(&borrowed.data(), &path_of_text(&self.path))),
             shared: process::shared_mapping(server.pid().as_raw_nonzero().get()),
+            page_cache,
             page_checksum: page_checksum(&borrowed.data(), &mut beside, execution.table())?,
             disk: disk_later.zip(disk).map(|(later, earlier)| later.since(&earlier)),
             sort_lines: outcome.sort_lines.clone(),
@@ -169,9 +195,18 @@ pub(crate) fn with_the_server(of_clients: Stretch, watched: &WatchedProcesses, c
     Stretch { own_cpu, own_io: Some(io), clients: watched.other_clients(), ..of_clients }
 }
 
-/// Words of a study that are no settings of the server: which server, whether it is sampled, and
-/// the directory of its data.
-pub(crate) const WORDS: [&str; 3] = ["server", "sampler", "path"];
+/// Words of a study that are no settings of the server: which server, whether it is sampled, the
+/// directory of its data, and whether the page cache has its files.
+pub(crate) const WORDS: [&str; 4] = ["server", "sampler", "path", "page_cache"];
+/// The two states of the page cache that a study may ask for.
+pub(crate) const PAGE_CACHE: [&str; 2] = ["empty", "filled"];
+
+/// Reads a file to its end. What cannot be read is missing in the count of pages that follows.
+fn read_through(path: &Path) {
+    let Ok(mut file) = open_regular(path) else { return };
+    let mut piece = vec![0; READ_BYTES];
+    while file.read(&mut piece).is_ok_and(|read| read > 0) {}
+}
 
 fn sampling(settings: &[Assignment]) -> EventSampling {
     let off = settings.iter().any(|set| set.name == WORDS[1] && set.value == "off");
@@ -271,25 +306,27 @@ fn statement_of_syncs(columns: &[String]) -> &'static str {
 }
 
 /// State of the log before the measured time.
-struct LogBegin {
+pub(crate) struct LogBegin {
     position: u64,
     syncs: Option<u64>,
 }
 
-/// Returns what the log has of the measured time.
-fn log_facts(
-    borrowed: &Borrowed,
-    session: &mut ServerSession<'_>,
-    begin: &LogBegin,
-) -> Result<LogFacts, PostgresError> {
-    let end = log_position(session)?;
-    let counted = syncs(session)?.zip(begin.syncs).map(|(later, earlier)| later.saturating_sub(earlier));
-    Ok(LogFacts {
-        bytes: Bytes(end.saturating_sub(begin.position)),
-        image_bytes: images(borrowed, [begin.position, end]),
-        segment: segment(&borrowed.data()),
-        syncs: counted,
-    })
+impl LogBegin {
+    pub(crate) fn read(session: &mut ServerSession<'_>) -> Result<LogBegin, PostgresError> {
+        Ok(LogBegin { position: log_position(session)?, syncs: syncs(session)? })
+    }
+
+    /// Returns what the log has of the time since, by all sessions of the server.
+    pub(crate) fn until_now(&self, session: &mut ServerSession<'_>) -> Result<LogFacts, PostgresError> {
+        let end = log_position(session)?;
+        let counted = syncs(session)?.zip(self.syncs);
+        Ok(LogFacts {
+            bytes: Bytes(end.saturating_sub(self.position)),
+            positions: [self.position, end],
+            syncs: counted.map(|(later, earlier)| later.saturating_sub(earlier)),
+            ..LogFacts::default()
+        })
+    }
 }
 
 /// Returns the bytes of page images between two positions, as `pg_waldump` counts them.

@@ -10,7 +10,7 @@
 use crate::foresight;
 use crate::installation::{Installation, said};
 use crate::receipts::{is_on, rule_of};
-use crate::run::WORDS;
+use crate::run::{PAGE_CACHE, WORDS};
 use crate::workload::{WORKLOADS, parameter};
 use plumb_study::vocabulary::{
     Assignment, Figure, Here, Join, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
@@ -93,6 +93,9 @@ impl Words for Postgres {
                     value.to_string(),
                 )),
             };
+        }
+        if name == WORDS[3] && !PAGE_CACHE.contains(&value) {
+            return Err(format!("{origin}: {name}: expected {}, found {value:?}", PAGE_CACHE.join(" or ")));
         }
         let plain =
             |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_.".contains(letter);

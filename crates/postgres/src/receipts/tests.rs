@@ -1,7 +1,7 @@
 //! Treatments that do nothing, each of which a server reports as set.
 
 use super::*;
-use crate::evidence::{LogFacts, WorkDone};
+use crate::evidence::{CachedPages, LogFacts, WorkDone};
 use crate::process::{Counters, SharedMapping};
 use crate::recorded;
 use crate::watch::{Process, WatchedProcesses};
@@ -233,6 +233,22 @@ fn checksums_are_read_from_a_page() {
     evidence.log = LogFacts { segment: Some(Bytes(Bytes::M)), ..LogFacts::default() };
     evidence.asked = vec![asked("wal_segment_size", "1M")];
     check(&evidence, Held::Held, "files of 1.00 MB in pg_wal");
+}
+
+#[test]
+fn a_page_cache_that_is_not_as_the_study_says_contradicts() {
+    let mut evidence = build();
+    let mut judged = |value: &str, cached: u64, held: Held| {
+        evidence.asked = vec![asked("page_cache", value)];
+        evidence.page_cache = Some(CachedPages { cached, all: 1000 });
+        check(&evidence, held, &format!("{cached} of 1000 pages"));
+    };
+    judged("filled", 950, Held::Held);
+    judged("filled", 850, Held::Contradicted);
+    judged("empty", 50, Held::Held);
+    judged("empty", 150, Held::Contradicted);
+    evidence.page_cache = None;
+    check(&evidence, Held::NotChecked, "the kernel does not tell");
 }
 
 #[test]

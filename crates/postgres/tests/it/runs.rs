@@ -235,6 +235,18 @@ fn scans_count_and_add_the_rows_that_the_generator_makes() {
 }
 
 #[test]
+fn the_page_cache_has_the_files_of_a_scan_or_not_as_the_study_says() {
+    let Some(installation) = installed() else { return };
+    let place = place();
+    let loaded = Loaded::make(place.path(), &installation, work("scan", &[("rows", "20000")]));
+    let state = |value: &str| receipt(&loaded.run(&[("page_cache", value)]), "page_cache");
+    assert_eq!(state("filled"), (Held::Held, Seen::Outside));
+    assert_eq!(state("empty"), (Held::Contradicted, Seen::Outside), "the run before has read them");
+    plumb_study::settle::settle(&loaded.cluster.borrowed().files(), &[]);
+    assert_eq!(state("empty"), (Held::Held, Seen::Outside));
+}
+
+#[test]
 fn pgbench_makes_its_transactions_and_the_balances_agree_with_the_history() {
     let Some(installation) = installed() else { return };
     let place = place();
