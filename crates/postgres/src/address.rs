@@ -55,6 +55,9 @@ impl std::fmt::Display for ServerAddress {
     }
 }
 
+/// Cure of a password that is wrong or missing.
+const NO_PASSWORD: &str = "; PGPASSWORD, ~/.pgpass or the address gives the password";
+
 impl ServerAddress {
     /// # Errors
     /// If the text is no address, asks for TLS or several hosts, or others may read the password
@@ -80,6 +83,12 @@ impl ServerAddress {
         complete(config, variables)
     }
 
+    /// Returns the name of its database.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        self.config.get_dbname().unwrap_or_default()
+    }
+
     /// Returns the address of another database of the server.
     #[must_use]
     pub fn at(&self, database: &str) -> ServerAddress {
@@ -93,12 +102,14 @@ impl ServerAddress {
     pub fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError {
         let (server, during) = (self.shown.clone(), during.to_string());
         let Some(theirs) = error.as_db_error() else {
-            return PostgresError::Visited { server, during, said: account_of(error), cure: "" };
+            let said = account_of(error);
+            let cure = if said.contains("password missing") { NO_PASSWORD } else { "" };
+            return PostgresError::Visited { server, during, said, cure };
         };
         let detail = theirs.detail().map_or(String::new(), |detail| format!(" ({detail})"));
         let cure = match theirs.code().code() {
             "25006" => "; --write lets a query write, and it is rolled back",
-            "28P01" | "28000" => "; PGPASSWORD, ~/.pgpass or the address gives the password",
+            "28P01" | "28000" => NO_PASSWORD,
             "42601" if theirs.message().contains("multiple commands") => "; name a file with one statement",
             "42501" => "; connect as a user with the right to it",
             "53100" => "; make room on the server's disk",

@@ -30,6 +30,7 @@ pub fn environment() -> Environment {
         begin_ns: 1_767_225_600_000_000_000,
         begin_time: "2026-01-01T00:00:00Z".to_string(),
         command_line: "plumb study".to_string(),
+        between_runs: None,
         spawn_ns: None,
     }
 }

@@ -87,6 +87,24 @@ pub(super) fn in_words(calibration: &Calibration) -> Option<Section> {
     (!words.is_empty()).then(|| Section::front("words", "In Words").facts(facts))
 }
 
+/// Returns the parameters of each optimizer in one text, with intervals and arithmetic.
+pub(super) fn optimizers(calibration: &Calibration) -> Vec<(&'static str, String)> {
+    let derived = calibration.derived();
+    let of = |user: &'static str| {
+        let ours = derived.iter().filter(|figure| figure.kind.user() == user);
+        let said = ours.map(|DerivedFigure { kind, median, low, high, arithmetic }| {
+            let interval = between(*low, *high).map_or(String::new(), |interval| format!(" {interval}"));
+            format!("{} = {}{interval} ({arithmetic})", kind.name(), figures(*median))
+        });
+        (user, said.collect::<Vec<_>>().join("; "))
+    };
+    ["PostgreSQL", "Oracle"].into_iter().map(of).filter(|(_, said)| !said.is_empty()).collect()
+}
+
+fn between(low: f64, high: f64) -> Option<String> {
+    (low < high).then(|| format!("[{}, {}]", figures(low), figures(high)))
+}
+
 /// Returns the arithmetic of each derived figure, and the settings of optimizers.
 pub(super) fn section(calibration: &Calibration) -> Option<Section> {
     let derived = calibration.derived();
@@ -100,10 +118,7 @@ pub(super) fn section(calibration: &Calibration) -> Option<Section> {
     ]);
     for figure in &derived {
         let DerivedFigure { kind, median, low, high, arithmetic } = figure;
-        let interval = match low < high {
-            true => format!("[{}, {}]", figures(*low), figures(*high)),
-            false => String::new(),
-        };
+        let interval = between(*low, *high).unwrap_or_default();
         table.row(cells![kind.user(), kind.name(), figures(*median), kind.unit(), interval, arithmetic]);
     }
     let note = "costs of the device; where most blocks are in a cache, a random read costs less, and \

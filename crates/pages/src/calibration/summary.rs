@@ -37,6 +37,11 @@ pub(super) fn summary(calibration: &Calibration) -> Summary {
         lines.push(set(""));
     }
     lines.extend(words.into_iter().map(|(question, answer)| (format!("{question:<9} "), answer)));
+    let optimizers = super::derived::optimizers(calibration);
+    if !optimizers.is_empty() {
+        lines.push(set(""));
+    }
+    lines.extend(optimizers.into_iter().map(|(user, said)| (format!("{user:<11}"), said)));
     if let Some(plausibility) = &calibration.plausibility {
         lines.push(set(""));
         // Only the first two parts: the write cache and its flushes. The report has the doubts.

@@ -101,7 +101,11 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
             false => format!("{found} ({least_name}) to {most} ({most_name}) with 80% power"),
         }
     });
-    lines.push(("Noise floor", floor.unwrap_or_else(|| "not measured".to_string())));
+    let without = match analysis.floor {
+        Some(_) => "of no claim, because none was judged; the report has that of the pairs",
+        None => "not measured",
+    };
+    lines.push(("Noise floor", floor.unwrap_or_else(|| without.to_string())));
     lines.extend(analysis.claims.iter().find_map(JudgedClaim::covers).map(|share| ("Explained", share)));
     lines.extend(analysis.order.as_ref().map(|order| ("Order", order_line(order))));
     lines.push(("Runs", runs(analysis)));

@@ -225,6 +225,11 @@ fn find(name: &str, arguments: &Study) -> Result<definition::Study, Failure> {
 fn in_places(file: &str, text: &str, arguments: &Study) -> Result<definition::Study, Failure> {
     let mut draft = definition::Draft::of_text(file, text).map_err(StudyError::from)?;
     if let Some(target) = &arguments.target {
+        if draft.has_key("command") {
+            return Err(Failure::usage(format!(
+                "--target: {file} runs commands, which find a server by PGHOST and PGPORT; leave --target out"
+            )));
+        }
         let kind = if visit::is_address(target) { "postgres" } else { target.as_str() };
         draft.set("--target", "target", kind);
     }

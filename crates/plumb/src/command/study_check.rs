@@ -1,16 +1,18 @@
 //! `plumb study --check`: foresight of a study on this machine, without a run.
 //!
 //! No bundle is reserved, no server started, nothing written below the path. A server's programs
-//! are asked about names and values only.
+//! are asked about names and values only, and a running server of `--target` what it is.
 
 use super::study::possible_plan;
+use super::visit::{listed, looked_at};
 use crate::arguments::Study;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned_under_head, counted};
+use plumb_postgres::visit::Visit;
 use plumb_study::definition::{Level, catalog};
 use plumb_study::plan::Plan;
-use plumb_study::vocabulary::{Assignment, Here, ReceiptEvidence};
+use plumb_study::vocabulary::{Assignment, Here, ReceiptEvidence, Seen};
 use std::path::Path;
 
 /// Prints levels and evidence of a study, or of each study of a suite. Fails if one cannot run.
@@ -28,6 +30,11 @@ fn check(arguments: &Study) -> Result<Outcome, Failure> {
     let settings: Vec<&Assignment> = plan.study.all_settings().collect();
     let path = arguments.conduct.path.first().map_or(Path::new("."), |path| path);
     let here = plan.study.vocabulary.here(&settings, path);
+    let visit = looked_at(arguments, &plan.study)?;
+    let (here, would) = match &visit {
+        Some((visit, intentions)) => (on_server(here, visit), listed("\nThe study would", intentions)),
+        None => (here, String::new()),
+    };
     let mut levels = vec![row(["FACTOR", "LEVEL", "POSSIBLE"])];
     for factor in &plan.study.factors {
         let possible = |level: &Level| row([&factor.name, &level.label, "yes"]);
@@ -37,7 +44,7 @@ fn check(arguments: &Study) -> Result<Outcome, Failure> {
     }
     let blocks = plan.study.blocks + 1;
     let text = format!(
-        "{}: {}\n{} of {}, {} with the warm-up: {} on {}\n\n{}\n{}",
+        "{}: {}\n{} of {}, {} with the warm-up: {} on {}\n\n{}\n{}{would}",
         plan.study.name,
         plan.study.title,
         counted(plan.study.claims.len() as u64, "claim"),
@@ -50,6 +57,20 @@ fn check(arguments: &Study) -> Result<Outcome, Failure> {
     );
     output::print(&text)?;
     Ok(Outcome::Fine)
+}
+
+/// Returns the evidence on a running server. Without its processes there is only its word.
+fn on_server(here: Here, visit: &Visit) -> Here {
+    let target = visit.described();
+    if visit.sees_processes() {
+        return Here { target, ..here };
+    }
+    let told = |found: ReceiptEvidence| ReceiptEvidence {
+        seen: Seen::Inside,
+        by: "pg_settings: the value in force in the working session".to_string(),
+        ..found
+    };
+    Here { target, evidence: here.evidence.into_iter().map(told).collect() }
 }
 
 fn row(cells: [&str; 3]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! `plumb undo`: puts back settings that a killed study left on a PostgreSQL server.
 
-use super::visit::{agreed, warn_of_password};
+use super::visit::{agreed, listed, warn_of_password};
 use crate::arguments::UndoOf;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -18,8 +18,9 @@ pub fn run(arguments: &UndoOf) -> Result<Outcome, Failure> {
     });
     let undo = undo.map_err(refused)?;
     let intentions = undo.intentions().map_err(refused)?;
-    if !arguments.yes {
-        agreed("This would", &intentions)?;
+    match arguments.yes {
+        true => output::remark(&listed("This will", &intentions)),
+        false => agreed("This would", &intentions)?,
     }
     let said = undo.carry_out().map_err(refused)?;
     said.iter().for_each(|line| output::remark(&format!("{line}\n")));

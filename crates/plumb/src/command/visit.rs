@@ -18,6 +18,20 @@ pub fn is_address(target: &str) -> bool {
 /// Shows what the study would do to the server of `--target`, and asks. None without an address.
 /// Fails if the server is unfit, the answer is no, or there is neither a terminal nor `--yes`.
 pub fn ask(arguments: &Study, study: &definition::Study) -> Result<Option<Visit>, Failure> {
+    let Some((visit, intentions)) = looked_at(arguments, study)? else { return Ok(None) };
+    match arguments.yes {
+        true => output::remark(&listed("This study will", &intentions)),
+        false => agreed("This study would", &intentions)?,
+    }
+    Ok(Some(visit))
+}
+
+/// Returns the server of `--target` and the intentions of the study there; nothing is changed.
+/// Returns None if the target is no address.
+pub fn looked_at(
+    arguments: &Study,
+    study: &definition::Study,
+) -> Result<Option<(Visit, Vec<String>)>, Failure> {
     let Some(target) = arguments.target.as_deref().filter(|target| is_address(target)) else {
         let given = [("--yes", arguments.yes), ("--allow-reload", arguments.allow_reload)];
         let unused = given.iter().find(|(_, given)| *given).map(|(option, _)| option);
@@ -37,16 +51,18 @@ pub fn ask(arguments: &Study, study: &definition::Study) -> Result<Option<Visit>
     let terms = VisitTerms { reload, journals: journal::directory(&environment) };
     let visit = Visit::of(&address, terms).map_err(refused)?;
     let intentions = visit.intentions(study).map_err(refused)?;
-    if !arguments.yes {
-        agreed("This study would", &intentions)?;
-    }
-    Ok(Some(visit))
+    Ok(Some((visit, intentions)))
+}
+
+/// Lists sentences below a head.
+pub fn listed(head: &str, sentences: &[String]) -> String {
+    let lines: String = sentences.iter().map(|what| format!("  {what}\n")).collect();
+    format!("{head}\n{lines}")
 }
 
 /// Shows what a command would do, and asks. Fails if the answer is no, or there is no terminal.
 pub fn agreed(head: &str, intentions: &[String]) -> Result<(), Failure> {
-    let listed: String = intentions.iter().map(|what| format!("  {what}\n")).collect();
-    output::remark(&format!("{head}\n{listed}"));
+    output::remark(&listed(head, intentions));
     match output::agreed("Go on? [y/N] ")? {
         Some(true) => Ok(()),
         Some(false) => Err(Failure::run("nothing was done; --yes does not ask".to_string())),

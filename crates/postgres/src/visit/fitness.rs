@@ -18,7 +18,8 @@ use postgres::Row;
 const OLDEST: i32 = 140_000;
 const FACTS: &str = "select current_setting('server_version'), current_setting('server_version_num')::int, \
                      pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on', \
-                     (select rolcreatedb or rolsuper from pg_roles where rolname = current_user), current_user::text";
+                     (select rolcreatedb or rolsuper from pg_roles where rolname = current_user), current_user::text, \
+                     current_setting('is_superuser') = 'on'";
 /// Process of a session with its start, and the time, in seconds.
 const MEETING: &str = "select pg_backend_pid(), (select extract(epoch from backend_start)::float8 \
                        from pg_stat_activity where pid = pg_backend_pid()), \
@@ -35,6 +36,7 @@ pub(super) struct Facts {
     read_only: bool,
     may_create: bool,
     user: String,
+    pub is_superuser: bool,
 }
 
 /// The process that serves a session, at a time.
@@ -100,6 +102,7 @@ fn facts(row: &Row) -> Facts {
         read_only: is(3),
         may_create: is(4),
         user: text(5),
+        is_superuser: is(6),
     }
 }
 
@@ -120,7 +123,7 @@ fn pooled([first, second, again]: [Meeting; 3]) -> Option<String> {
 
 /// Returns why a study cannot use the server.
 fn refusal(facts: &Facts) -> Option<String> {
-    let Facts { version, number, in_recovery, read_only, may_create, user } = facts;
+    let Facts { version, number, in_recovery, read_only, may_create, user, is_superuser: _ } = facts;
     match () {
         () if *number < OLDEST => Some(format!("it is PostgreSQL {version}, expected 14 or later")),
         () if *in_recovery => {

@@ -122,7 +122,13 @@ impl JournalFile {
     pub fn take(path: &Path) -> Result<(JournalFile, Journal), PostgresError> {
         let wrong = |source| PostgresError::File { what: "cannot read", path: path.to_path_buf(), source };
         let refused = |why: String| PostgresError::Unfit(format!("{}: {why}", path.display()));
-        let file = open_regular(path).map_err(wrong)?;
+        let file = open_regular(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => refused(
+                "there is no such journal; one that was carried out is removed, and its settings are back"
+                    .to_string(),
+            ),
+            _ => wrong(source),
+        })?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -169,8 +175,10 @@ fn written(journal: &Journal) -> String {
 
 /// Reads the text of a journal's file, which another may have written.
 fn read(bytes: &[u8]) -> Result<Journal, String> {
-    let torn =
-        || "it is no whole undo journal: its hash is not that of its content; it changes nothing".to_string();
+    let torn = || {
+        "it is no whole undo journal: its hash is not that of its content; it changes nothing: put the settings that it \
+            names back by hand, then remove it".to_string()
+    };
     let text = std::str::from_utf8(bytes).map_err(|_| torn())?;
     let (content, rest) = text.split_once('\n').ok_or_else(torn)?;
     if rest != format!("{}\n", hex(&Sha256::digest(content.as_bytes()))) {

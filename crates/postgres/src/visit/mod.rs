@@ -29,6 +29,7 @@ mod local;
 mod reload;
 mod run;
 mod target;
+mod unloaded;
 
 pub use reload::Undo;
 pub use target::VisitedTarget;
@@ -149,7 +150,13 @@ impl Visit {
         let room = study.work.as_ref().map(|work| execution.room(work)).unwrap_or_default();
         let mut all = Vec::new();
         if let Some(undo) = &self.undo {
-            all.extend(undo.intentions()?.into_iter().map(|what| format!("undo a killed study: {what}")));
+            let back = undo.intentions().map_err(|error| {
+                let path = undo.path().display();
+                PostgresError::Unfit(format!(
+                    "{error}; a killed study left its settings there: `plumb undo {path}` puts them back, as the user of that study"
+                ))
+            })?;
+            all.extend(back.into_iter().map(|what| format!("undo a killed study: {what}")));
         }
         if !self.left.is_empty() {
             all.push(format!("drop what a killed study of this machine left: {}", self.left.join(", ")));
@@ -166,7 +173,14 @@ impl Visit {
         if !session.is_empty() {
             all.push(format!("set in its own sessions: {}", session.join(", ")));
         }
-        for set in self.changes(&reload)? {
+        let changes = self.changes(&reload)?;
+        if !changes.is_empty() && !self.facts.is_superuser {
+            all.push(
+                "reload pg_hba.conf, too: a change of it that is not loaded yet is not seen by this user"
+                    .to_string(),
+            );
+        }
+        for set in changes {
             let back = set
                 .before
                 .map_or("RESET at the end".to_string(), |before| format!("{before} again at the end"));
@@ -197,11 +211,13 @@ impl Visit {
             return refused("its old value has no place to be noted; set HOME or XDG_STATE_HOME");
         }
         let Some(undo) = &self.undo else {
-            reload::require_loaded(&self.address)?;
-            return reload::planned(&self.address, self.facts.number, wanted);
+            let planned = reload::planned(&self.address, self.facts.number, wanted)?;
+            unloaded::require_none(&self.address, self.facts.is_superuser, &[])?;
+            return Ok(planned);
         };
         // What a killed study left is no change of others, and is put back first.
         let mut planned = reload::planned(&self.address, self.facts.number, wanted)?;
+        unloaded::require_none(&self.address, self.facts.is_superuser, &undo.names())?;
         for set in &mut planned {
             set.before = undo.back(&set.name).unwrap_or_else(|| set.before.take());
         }
@@ -218,7 +234,7 @@ impl Visit {
                 |why: &str| Err(PostgresError::Unfit(format!("{}: {name} = {value}: {why}", self.address)));
             if WORDS.contains(&name.as_str()) {
                 return refused(
-                    "the server of --target is one, and is sampled where it can be; leave --target out of this study",
+                    "the server of --target is one, is sampled where it can be, and keeps its page cache; leave --target out of this study",
                 );
             }
             match reload::context(&mut session, name)?.as_deref() {
@@ -255,8 +271,15 @@ impl Visit {
         }
     }
 
+    /// True if the processes of the server are those of this machine.
+    #[must_use]
+    pub fn sees_processes(&self) -> bool {
+        self.place.here().is_some()
+    }
+
     /// Returns the server in a line, with the limits of its receipts.
-    fn described(&self) -> String {
+    #[must_use]
+    pub fn described(&self) -> String {
         let receipts = match &self.place {
             Whereabouts::Here(_) => "on this machine, receipts: outside and inside".to_string(),
             Whereabouts::Elsewhere(why) => format!("receipts: inside only ({why})"),

@@ -9,24 +9,32 @@
 //! last load from the first process, so the load has been done when that time is later than the
 //! request. Then the value in force must come from the file that ALTER SYSTEM writes.
 //!
-//! A reload loads all files. If one of them was changed and not loaded yet, that change would take
-//! effect with the study's, so such a server is refused.
+//! A reload loads all files, so a server is refused if its files have changes that are not loaded
+//! ([`unloaded`]).
+//!
+//! One process at a time changes a server's settings. Each holds a session with a name of its own,
+//! connects it first and then looks for others: at least one of two sees the other. The journal's
+//! lock is no such guard, because another user or machine has another journal.
 //!
 //! Refused for good: settings that need a restart; texts, which may be commands and paths;
 //! `fsync` and `full_page_writes` off, because a crash would then damage the data of others.
 //!
-//! Limits: another session of plumb on another machine is seen only by its values.
+//! Limits: what a killed study of another user or machine left is seen as the server's own values.
+//!
+//! [`unloaded`]: super::unloaded
 
 use super::journal::{self, ChangedSetting, Journal, JournalFile};
 use crate::PostgresError;
 use crate::address::ServerAddress;
 use crate::receipts::is_on;
-use crate::session::ServerSession;
+use crate::session::{Served, ServerSession};
 use plumb_events::clock;
 use plumb_record::calendar::Moment;
 use plumb_study::machine;
-use plumb_units::Nanos;
-use postgres::Row;
+use plumb_units::{Nanos, hex};
+use postgres::{Client, Row};
+use sha2::{Digest, Sha256};
+use std::fmt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -36,6 +44,11 @@ const BOUND: Nanos = Nanos(30_000_000_000);
 const INTERVAL: Duration = Duration::from_millis(50);
 /// The first version with the privilege ALTER SYSTEM.
 const GRANTS_SINCE: i32 = 150_000;
+/// Start of the name of the session that a process holds while it changes settings.
+const GUARD: &str = "plumb reload";
+/// Sessions of other processes that change settings: any user may see the names.
+const OTHERS: &str = "select application_name, pid::text from pg_stat_activity \
+                      where application_name like $1 and application_name <> $2 limit 1";
 /// Settings without which a crash damages data.
 const OF_CRASHES: [&str; 2] = ["fsync", "full_page_writes"];
 /// Identity of a server: with rights to neither, nothing tells it from another.
@@ -46,10 +59,6 @@ const RIGHTS: &str = "select current_setting('is_superuser') = 'on', current_use
                       has_table_privilege('pg_file_settings', 'select') \
                       and has_function_privilege('pg_show_all_file_settings()', 'execute'), \
                       has_function_privilege('pg_reload_conf()', 'execute')";
-/// Files that were changed after the server has loaded them.
-const UNLOADED: &str = "select file from (select distinct sourcefile as file from pg_file_settings \
-                        union select current_setting('hba_file')) as files \
-                        where (pg_stat_file(file, true)).modification > pg_conf_load_time() order by 1";
 /// The last line of a setting in the file of ALTER SYSTEM.
 const WRITTEN: &str = "select setting from pg_file_settings where lower(name) = $1 \
                        and sourcefile like '%/postgresql.auto.conf' order by seqno desc limit 1";
@@ -105,12 +114,55 @@ pub(super) fn context(session: &mut ServerSession<'_>, name: &str) -> Result<Opt
     Ok(present(session, name)?.map(|present| present.context))
 }
 
+/// The session of the one process that changes a server's settings.
+struct Guard {
+    _session: Client,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(GUARD)
+    }
+}
+
+impl Guard {
+    /// Connects the session, and fails if another process has one.
+    fn take(server: &ServerAddress) -> Result<Guard, PostgresError> {
+        let mut session = server.open(&own_guard(), Box::new(|_| {}))?;
+        require_alone(&mut session, server)?;
+        Ok(Guard { _session: session })
+    }
+}
+
+/// Returns this process's name of the session: numbers of processes repeat on other machines.
+fn own_guard() -> String {
+    let process = std::process::id();
+    let place = hex(&Sha256::digest(super::origin().as_bytes()));
+    format!("{GUARD} by process {process}, {}", &place[..8])
+}
+
+/// Fails if another process than this one changes the server's settings.
+fn require_alone(session: &mut Client, server: &ServerAddress) -> Result<(), PostgresError> {
+    let others = session.query(OTHERS, &[&format!("{GUARD} by %"), &own_guard()]);
+    let others = others.map_err(|error| server.failed("other studies are looked for", &error))?;
+    match others.first() {
+        None => Ok(()),
+        Some(row) => Err(PostgresError::Unfit(format!(
+            "{server}: --allow-reload: another study changes settings of this server, in the session {} of process {} \
+             there; wait for its end",
+            text(row, 0),
+            text(row, 1)
+        ))),
+    }
+}
+
 /// Returns what a study changes, with the values before. Nothing is changed.
 pub(super) fn planned(
     server: &ServerAddress,
     version: i32,
     wanted: &[Wanted],
 ) -> Result<Vec<ChangedSetting>, PostgresError> {
+    require_alone(&mut server.open("plumb visit", Box::new(|_| {}))?, server)?;
     let mut session = ServerSession::connect(server, "plumb visit")?;
     require_rights(&mut session, server, version, wanted)?;
     wanted.iter().map(|wanted| one(&mut session, server, wanted)).collect()
@@ -184,27 +236,11 @@ fn require_rights(
     }
     match grants.is_empty() {
         true => Ok(()),
-        false => refused(format!("{user} may not; a superuser gives the right: `{}`", grants.join("; "))),
-    }
-}
-
-/// Rejects a server whose files have changes that no reload has loaded. Only a superuser sees it.
-pub(super) fn require_loaded(server: &ServerAddress) -> Result<(), PostgresError> {
-    const DURING: &str = "the server's files are looked at";
-    let mut session = ServerSession::connect(server, "plumb visit")?;
-    let sees = "select has_function_privilege('pg_stat_file(text, boolean)', 'execute')";
-    if !session.value::<bool>(DURING, sees)? {
-        return Ok(());
-    }
-    let rows = session.rows(DURING, UNLOADED, &[])?;
-    let changed: Vec<String> = rows.iter().map(|row| text(row, 0)).collect();
-    match changed.is_empty() {
-        true => Ok(()),
-        false => Err(PostgresError::Unfit(format!(
-            "{server}: --allow-reload: {} was changed after the server has loaded it, and a reload would load that, too; \
-             reload it first (`select pg_reload_conf()`), or take the change back",
-            changed.join(", ")
-        ))),
+        false => refused(format!(
+            "{user} may not; a superuser gives the right in the database {}: `{}`",
+            server.database(),
+            grants.join("; ")
+        )),
     }
 }
 
@@ -257,6 +293,7 @@ pub(super) struct Reloads {
     file: Option<JournalFile>,
     /// Values that ALTER SYSTEM has set by now, in the order of the journal.
     present: Vec<Option<String>>,
+    _guard: Guard,
 }
 
 impl Reloads {
@@ -266,13 +303,14 @@ impl Reloads {
         directory: &Path,
         settings: Vec<ChangedSetting>,
     ) -> Result<Reloads, PostgresError> {
+        let guard = Guard::take(server)?;
         let identity = identity(&mut ServerSession::connect(server, "plumb visit")?)?;
         let (host, process) = (machine::describe().name, std::process::id());
         let made = format!("{} by process {process} of {host}", Moment::of(clock::wall()).iso());
         let present = settings.iter().map(|set| set.before.clone()).collect();
         let journal = journal::new(&identity, &server.to_string(), made, settings);
         let file = JournalFile::make(directory, &journal)?;
-        Ok(Reloads { server: server.clone(), journal, file: Some(file), present })
+        Ok(Reloads { server: server.clone(), journal, file: Some(file), present, _guard: guard })
     }
 
     /// Sets the values of an arm, and waits until they are in force. Returns the value in force of
@@ -456,6 +494,15 @@ impl Undo {
         matches!(step(&mut session, setting), Ok(Step::PutBack)).then(|| setting.before.clone())
     }
 
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Returns the settings of its journal.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.journal.settings.iter().map(|set| set.name.as_str()).collect()
+    }
+
     /// Returns what it would do, a sentence each.
     ///
     /// # Errors
@@ -484,6 +531,7 @@ impl Undo {
     /// # Errors
     /// The server's; the journal then stays.
     pub fn carry_out(self) -> Result<Vec<String>, PostgresError> {
+        let _guard = Guard::take(&self.server)?;
         let said = put_back(&self.server, &self.journal).map_err(|error| left(self.file.path(), &error))?;
         self.file.remove()?;
         Ok(said)

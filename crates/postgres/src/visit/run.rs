@@ -11,7 +11,7 @@ use crate::address::ServerAddress;
 use crate::assemble::{self, MadeRun};
 use crate::evidence::{GivenSetting, ServerEvidence};
 use crate::process::{self, SharedMapping};
-use crate::run::with_the_server;
+use crate::run::{LogBegin, with_the_server};
 use crate::session::{InForce, ServerSession};
 use crate::watch::{EventSampling, ProcessWatch, WatchScope, WatchedProcesses, WatchedServer};
 use crate::workload::{self, WorkOutcome, WorkPlace};
@@ -25,15 +25,16 @@ use plumb_study::disturbance::{self, MachineCounters, Stretch};
 use plumb_study::machine::{self, CpuTimes};
 use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::Work;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 /// Time between two checks whether the run is to end.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Counters of this database (true) and of all others (false).
+/// Counters of this database (true) and of all others (false); times in milliseconds.
 const COUNTERS: &str = "select datname = current_database(), sum(temp_bytes)::bigint, \
-                        sum(blks_read)::bigint, sum(xact_commit + xact_rollback)::bigint \
+                        sum(blks_read)::bigint, sum(xact_commit + xact_rollback)::bigint, \
+                        sum(active_time)::float8 \
                         from pg_stat_database where datname is not null group by 1";
 
 /// A run before its start.
@@ -82,6 +83,8 @@ struct Counters {
     temp_bytes: u64,
     blocks_read: u64,
     transactions: u64,
+    /// Time in which sessions executed statements.
+    active: Nanos,
 }
 
 impl Counters {
@@ -90,6 +93,7 @@ impl Counters {
             temp_bytes: self.temp_bytes.saturating_sub(earlier.temp_bytes),
             blocks_read: self.blocks_read.saturating_sub(earlier.blocks_read),
             transactions: self.transactions.saturating_sub(earlier.transactions),
+            active: self.active.saturating_sub(earlier.active),
         }
     }
 }
@@ -97,19 +101,25 @@ impl Counters {
 /// Counters of the run's database, and of those of others.
 #[derive(Debug, Clone, Copy, Default)]
 struct Activity {
+    at: Nanos,
     own: Counters,
     others: Counters,
 }
 
 impl Activity {
     fn read(session: &mut ServerSession<'_>) -> Result<Activity, PostgresError> {
-        let mut found = Activity::default();
+        let mut found = Activity { at: clock::now(), ..Activity::default() };
         for row in session.rows("the counters are read", COUNTERS, &[])? {
             let count = |column: usize| {
                 let count: i64 = row.try_get(column).unwrap_or_default();
                 u64::try_from(count).unwrap_or_default()
             };
-            let counters = Counters { temp_bytes: count(1), blocks_read: count(2), transactions: count(3) };
+            let counters = Counters {
+                temp_bytes: count(1),
+                blocks_read: count(2),
+                transactions: count(3),
+                active: Nanos((row.try_get::<_, f64>(4).unwrap_or_default() * 1e6) as u64),
+            };
             match row.try_get::<_, bool>(0).unwrap_or_default() {
                 true => found.own = counters,
                 false => found.others = counters,
@@ -161,13 +171,15 @@ impl Place<'_> {
         drop_indexes(&mut readings, execution.table())?;
         let mut begun = execution.begin(&place)?;
         let before = Activity::read(&mut readings)?;
+        let log = LogBegin::read(&mut readings)?;
         let watch = self.local.map(|local| OutsideWatch::start(self.server, local)).transpose()?;
         let (wall, begin) = (clock::wall(), clock::now());
         cancelled_with(cancel, self.server, || begun.work())?;
         let (elapsed, end_wall) = (clock::now().saturating_sub(begin), clock::wall());
         let outside = watch.map(OutsideWatch::end);
         let outcome = begun.outcome()?;
-        let evidence = self.evidence(begun.settings()?, elapsed, &outcome);
+        let log = log.until_now(&mut readings)?;
+        let evidence = ServerEvidence { log, ..self.evidence(begun.settings()?, elapsed, &outcome) };
         let checks = begun.verify()?;
         // A session that ends publishes its counters.
         drop(begun);
@@ -182,9 +194,16 @@ impl Place<'_> {
             row("transactions of other databases", Unit::Count, others.transactions),
         ];
         let times = Times { begin, wall: (wall, end_wall) };
+        let clients = Some(others_at_work(others, activity.at.saturating_sub(before.at)));
         let mut record = match outside {
-            Some(outside) => self.seen(outside, evidence, outcome, times),
-            None => self.told(&evidence, &outcome, times),
+            Some(outside) => {
+                let stretch = Stretch { clients, ..outside.stretch };
+                self.seen(Outside { stretch, ..outside }, evidence, outcome, times)
+            }
+            None => {
+                let circumstances = Some(disturbance::judge(&Stretch { clients, ..Stretch::default() }));
+                Record { circumstances, ..self.told(&evidence, &outcome, times) }
+            }
         };
         record.statistics.retain(|known| counted.iter().all(|row| row.name != known.name));
         record.statistics.extend(counted);
@@ -279,18 +298,20 @@ fn cancelled_with(
     server: &ServerAddress,
     work: impl FnOnce() -> Result<(), PostgresError>,
 ) -> Result<(), PostgresError> {
-    let done = AtomicBool::new(false);
+    cancel.check().map_err(PostgresError::from)?;
     thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Relaxed) {
+        // Its end wakes the waiting thread, so that the wait adds no time to the work.
+        let (working, ended) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                // More than once: a statement that has not begun is not cancelled.
                 if cancel.check().is_err() {
-                    return cancel_all(server);
+                    cancel_all(server);
                 }
-                thread::sleep(INTERVAL);
             }
         });
         let worked = work();
-        done.store(true, Relaxed);
+        drop(working);
         worked
     })
 }
@@ -342,6 +363,16 @@ fn settings(asked: &[GivenSetting], in_force: &[InForce]) -> Vec<SettingRow> {
         description: String::new(),
     };
     in_force.iter().filter(of_study).map(row).collect()
+}
+
+/// Returns the share of a time in which sessions of other databases executed statements.
+fn others_at_work(others: Counters, time: Nanos) -> (f64, String) {
+    let share = others.active.0 as f64 / time.0.max(1) as f64;
+    let evidence = format!(
+        "sessions of other databases executed statements for {} in {time}, by pg_stat_database",
+        others.active
+    );
+    (share, evidence)
 }
 
 /// Returns a finding if other databases were used in the run.

@@ -212,7 +212,15 @@ impl VisitedTarget<'_> {
 
 impl Target for VisitedTarget<'_> {
     fn environment(&mut self) -> Result<Environment, StudyError> {
-        Ok(Environment::now(self.visit.described(), Vec::new(), None, &self.opening.command_line))
+        let now = Environment::now(self.visit.described(), Vec::new(), None, &self.opening.command_line);
+        let reloads = match self.changes.is_empty() {
+            true => "",
+            false => ", the settings of the arm were written and loaded where they differ",
+        };
+        let between_runs = format!(
+            "the index of the last run was dropped{reloads}; the server ran on, with what its caches and those of the system had"
+        );
+        Ok(Environment { between_runs: Some(between_runs), ..now })
     }
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError> {

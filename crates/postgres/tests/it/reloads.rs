@@ -99,6 +99,8 @@ fn values_are_noted_set_checked_and_put_back() {
             receipt.held == Held::Held && receipt.evidence.contains("by configuration file"),
             "{receipt:?}"
         );
+        let log = record.statistics.iter().find(|row| row.name == "redo size").expect("a statistic");
+        assert!(log.total > 0, "an index build is logged: {log:?}");
     }
     assert_eq!(target.end(), Vec::<String>::new());
     assert_eq!((changed.size().as_str(), changed.host.altered()), ("1536MB", before));
@@ -156,6 +158,29 @@ fn what_a_killed_study_left_is_put_back_by_the_next_one_and_by_its_journal() {
     drop(next);
     assert_eq!((changed.size(), changed.host.altered()), (before, String::new()));
     assert!(changed.journals().is_empty());
+}
+
+#[test]
+fn one_process_changes_the_settings_of_a_server_whatever_its_journals() {
+    let Some(changed) = Changed::start(&[]) else { return };
+    let study = sizes();
+    let mut target = changed.target(&study);
+    // The session of a study of another user, or on another machine.
+    let other =
+        changed.host.server.connect("plumb reload by process 1, 01234567", |_| {}).expect("a session");
+    let busy = |error: String| {
+        assert!(
+            error.contains("another study changes settings of this server, in the session plumb reload by"),
+            "{error}"
+        );
+        assert!(!error.contains('\n'), "{error}");
+    };
+    busy(prepare(&mut target, &study).expect_err("two at once"));
+    drop(target);
+    let visit = changed.visit("").unwrap_or_else(|error| panic!("{error}"));
+    busy(visit.intentions(&study).expect_err("two at once").to_string());
+    assert!(changed.journals().is_empty() && changed.host.altered().is_empty());
+    drop(other);
 }
 
 #[test]
@@ -220,7 +245,12 @@ fn without_the_right_or_for_some_settings_nothing_is_changed() {
     changed.host.run("create role guest createdb");
     let guest = "-c role=guest";
     let error = refused(guest, "max_wal_size", sizes);
-    assert!(error.contains("--allow-reload: guest may not; a superuser gives the right: `grant"), "{error}");
+    assert!(
+        error.contains(
+            "--allow-reload: guest may not; a superuser gives the right in the database postgres: `grant"
+        ),
+        "{error}"
+    );
     if changed.host.server_has_grants() {
         let grants = error.split('`').nth(1).expect("statements");
         changed.host.run(grants);
@@ -228,10 +258,14 @@ fn without_the_right_or_for_some_settings_nothing_is_changed() {
         visit.intentions(&self::sizes()).expect("it has the rights that were named");
     }
     let conf = changed.host.cluster.data().join("postgresql.conf");
-    std::thread::sleep(std::time::Duration::from_millis(1100));
     let text = fs::read_to_string(&conf).expect("a file");
     fs::write(&conf, text + "work_mem = 5MB\n").expect("a file");
-    let error = refused("", "max_wal_size", sizes);
-    assert!(error.contains("postgresql.conf was changed after the server has loaded it"), "{error}");
+    // A user with the rights to reload, and no others, sees it, too.
+    let users = if changed.host.server_has_grants() { ["", guest] } else { [""; 2] };
+    for user in users {
+        let error = refused(user, "max_wal_size", sizes);
+        assert!(error.contains("a reload would load changes of others, too: "), "{error}");
+        assert!(error.contains("has work_mem = 5MB, and 4096kB is in force; load them first"), "{error}");
+    }
     assert!(changed.journals().is_empty() && changed.host.altered().is_empty());
 }

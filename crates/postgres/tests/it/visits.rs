@@ -7,12 +7,14 @@ use plumb_postgres::address::ServerAddress;
 use plumb_postgres::cluster::{Cluster, RunningServer};
 use plumb_postgres::explain::{QueryRights, explain};
 use plumb_postgres::visit::{Visit, VisitTerms, VisitedTarget};
-use plumb_record::{Held, Record, Seen};
+use plumb_record::{Fact, Held, Record, Seen};
 use plumb_study::definition::Study;
 use plumb_study::targets::{NoRecord, Preparation, Target};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use tempfile::TempDir;
 
 /// A server that plays that of others. The fields are dropped in this order.
@@ -141,6 +143,8 @@ fn a_study_has_a_database_of_its_own_and_drops_it() {
         environment.target.ends_with(", on this machine, receipts: outside and inside"),
         "{environment:?}"
     );
+    let between = environment.between_runs.expect("what a visit does");
+    assert!(between.contains("the server ran on"), "{between}");
     let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
     let preparation = Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" };
     target.prepare(&preparation).unwrap_or_else(|error| panic!("{error}"));
@@ -235,7 +239,25 @@ fn a_server_whose_processes_are_not_seen_is_told_by_its_own_word() {
     let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
     let preparation = Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" };
     target.prepare(&preparation).unwrap_or_else(|error| panic!("{error}"));
-    let record = target.run(&arms[0], &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+    // Another database is at work meanwhile. Sessions publish their time when they end.
+    let done = AtomicBool::new(false);
+    let record = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                host.run("select pg_sleep(0.02)");
+            }
+        });
+        let record = target.run(&arms[0], &cancel);
+        done.store(true, Relaxed);
+        record.unwrap_or_else(|error| panic!("{error:?}"))
+    });
+    let circumstances: Vec<_> = record.doubtful().map(|found| (found.fact, found.evidence.clone())).collect();
+    assert!(
+        circumstances.len() == 1
+            && circumstances[0].0 == Fact::Clients
+            && circumstances[0].1.contains("other databases"),
+        "{circumstances:?}"
+    );
     let inside = |receipt: &plumb_record::Receipt| receipt.held == Held::Held && receipt.seen == Seen::Inside;
     assert!(record.receipts.iter().all(inside), "{:?}", record.receipts);
     assert_eq!(record.header.db_time_ns, None, "processes are not seen");

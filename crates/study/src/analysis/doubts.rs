@@ -9,7 +9,7 @@ use super::used_blocks::{UsedBlocks, fault};
 use crate::definition::Claim;
 use plumb_proof::effect::Change;
 use plumb_record::{self as record, Held, Record};
-use plumb_units::{Bytes, median};
+use plumb_units::{Bytes, RowCount, median};
 use std::collections::BTreeSet;
 
 /// Share of the files' pages that the page cache may hold at the start of a run.
@@ -128,11 +128,18 @@ fn alike(used: &UsedBlocks<'_>, claim: &Claim, change: Change) -> Option<String>
     });
     (!plan.study.expects_same).then(|| {
         format!(
-            "the evidence of {name} is alike on both sides: {from:.3} and {to:.3}, and a difference up to {step:.3} is none; \
-             last seen: {}",
+            "the evidence of {name} is alike on both sides: {} and {}, and a difference up to {} is none; last seen: {}",
+            figure(*from),
+            figure(*to),
+            figure(*step),
             evidence.unwrap_or_default()
         )
     })
+}
+
+/// Formats a reading: bytes and counts in groups of three digits.
+fn figure(reading: f64) -> String {
+    if reading.abs() < 1000.0 { format!("{reading:.3}") } else { RowCount(reading as u64).to_string() }
 }
 
 /// True if the only evidence of the treatment is that it was requested.

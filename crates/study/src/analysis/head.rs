@@ -134,7 +134,12 @@ pub(super) fn design(used: &UsedBlocks<'_>) -> Design {
         blocks_used: used.blocks.len() as u64,
         blocks_marked: used.marked.clone(),
         warm_up_runs: used.contents.runs.iter().filter(|run| run.block.is_none()).count() as u64,
-        settling: study.vocabulary.between_runs(&study.all_settings().collect::<Vec<_>>()),
+        settling: used
+            .contents
+            .environment
+            .between_runs
+            .clone()
+            .unwrap_or_else(|| study.vocabulary.between_runs(&study.all_settings().collect::<Vec<_>>())),
         loading_ns: loading(used),
         canary_ns: used.contents.runs.iter().map(sung).sum(),
         not_randomised: study.vocabulary.not_randomised(made),

@@ -105,6 +105,9 @@ pub struct Environment {
     pub begin_time: String,
     /// Command line of the first start.
     pub command_line: String,
+    /// Steps of the target between two runs; `None` if they are those of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_runs: Option<String>,
     /// Cost of starting a command that does nothing, nanoseconds; `None` if runs start no command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawn_ns: Option<u64>,
@@ -133,6 +136,7 @@ impl Environment {
             begin_ns: u64::try_from(begin.as_nanos()).unwrap_or(u64::MAX),
             begin_time: Moment::of(begin).iso(),
             command_line: command_line.to_string(),
+            between_runs: None,
             spawn_ns: None,
         }
     }

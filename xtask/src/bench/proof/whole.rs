@@ -284,6 +284,7 @@ pub(super) fn environment() -> Environment {
         begin_ns: 0,
         begin_time: String::new(),
         command_line: String::new(),
+        between_runs: None,
         spawn_ns: None,
     }
 }
