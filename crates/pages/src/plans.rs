@@ -4,7 +4,7 @@
 //! Plans          a line an arm: hash, operators, time, buffers
 //! Findings       of all arms, with the number of the arm
 //! Side by Side   a line for each operator of an arm, next to what it is in the others
-//! Plan           a table for each arm, with its predicates
+//! Plan           a table for each arm, with its predicates, triggers and notes
 //! ```
 
 use crate::run::findings_table;
@@ -111,7 +111,7 @@ pub fn document(plans: &Plans) -> Document {
 fn state(plans: &Plans) -> State {
     let count: usize = plans.arms.iter().map(|arm| arm.findings.len()).sum();
     let (word, tone) = match (plans.arms.len(), plans.are_same(), count) {
-        (1, _, 0) => ("NOTHING FOUND".to_string(), Tone::Good),
+        (1, _, 0) => ("NO FINDINGS".to_string(), Tone::Good),
         (1, _, 1) => ("1 FINDING".to_string(), Tone::Open),
         (1, _, count) => (format!("{count} FINDINGS"), Tone::Open),
         (_, true, _) => ("SAME PLAN".to_string(), Tone::Good),
@@ -155,7 +155,9 @@ fn overview(plans: &Plans) -> Section {
             figure(|operation| &operation.buffers),
         ]);
     }
-    Section::front("plans", "Plans")
+    let cut = |arm: &PlanArm| Some(format!("{} may be cut off: {}", arm.plan.name, arm.plan.may_be_cut?));
+    let section = plans.arms.iter().filter_map(cut).fold(Section::front("plans", "Plans"), Section::note);
+    section
         .note("the hash is of operators, join types, order of inputs and access paths, and not of costs, rows or literals")
         .note(match plans.arms.iter().any(|arm| arm.plan.source == PlanSource::Postgres) {
             true => "of PostgreSQL, rows, time and buffers are of all loops; time is a sum over parallel processes",
@@ -208,9 +210,26 @@ fn side_by_side(plans: &Plans) -> Option<Section> {
         operators.row(cells);
     }
     let section = Section::front("side", "Side by Side")
-        .note("operators of arm 1 next to what they are in the others; literals do not differ")
-        .table(operators);
-    Some(section.table(figures_side_by_side(plans)))
+        .note("operators of arm 1 next to what they are in the others; literals do not differ");
+    let section = differing_notes(plans).into_iter().fold(section, Section::note);
+    Some(section.table(operators).table(figures_side_by_side(plans)))
+}
+
+/// Returns a line for each note that only some arms have.
+fn differing_notes(plans: &Plans) -> Vec<String> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut lines = Vec::new();
+    for note in plans.arms.iter().flat_map(|arm| &arm.plan.notes) {
+        let has_note = |arm: &PlanArm| arm.plan.notes.contains(note);
+        if seen.contains(&note.as_str()) || plans.arms.iter().all(has_note) {
+            continue;
+        }
+        seen.push(note);
+        let arms = (1..).zip(&plans.arms).filter(|(_, arm)| has_note(arm));
+        let arms: Vec<String> = arms.map(|(number, _): (usize, _)| number.to_string()).collect();
+        lines.push(format!("a note of arm {} only: {note}", arms.join(" and ")));
+    }
+    lines
 }
 
 fn figures_side_by_side(plans: &Plans) -> Table {
@@ -267,10 +286,8 @@ fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {
         section = section.facts(facts);
     }
     let section = section.table(operators(plan));
-    match conditions(plan) {
-        Some(table) => section.table(table),
-        None => section,
-    }
+    let below = [conditions(plan), triggers(plan), notes(plan)];
+    below.into_iter().flatten().fold(section, Section::table)
 }
 
 fn operators(plan: &ExecutionPlan) -> Table {
@@ -306,6 +323,23 @@ fn conditions(plan: &ExecutionPlan) -> Option<Table> {
             table.row(cells![operation.id.to_string(), kind, condition]);
         }
     }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn triggers(plan: &ExecutionPlan) -> Option<Table> {
+    let mut table = Table::default()
+        .wrapped("Trigger", CONDITION)
+        .numbers(["Time", "Calls"])
+        .with_caption("Triggers (their time is part of the execution time)");
+    for fired in &plan.triggers {
+        table.row(cells![&fired.name, shown(&fired.time), &fired.calls.text]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn notes(plan: &ExecutionPlan) -> Option<Table> {
+    let mut table = Table::default().wrapped("Note", CONDITION);
+    plan.notes.iter().for_each(|note| table.row(cells![note]));
     (!table.rows.is_empty()).then_some(table)
 }
 

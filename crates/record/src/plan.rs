@@ -91,6 +91,22 @@ pub struct ExecutionPlan {
     pub facts: Vec<(String, String)>,
     pub tree: PlanTree,
     pub operations: Vec<PlanOperation>,
+    /// Triggers that the statement fired; no operator has the time of those that fire after it.
+    pub triggers: Vec<PlanTrigger>,
+    /// Remarks of the optimizer, such as `this is an adaptive plan`.
+    pub notes: Vec<String>,
+    /// Reason why the end of the plan may be missing.
+    pub may_be_cut: Option<&'static str>,
+}
+
+/// A trigger with the time of all its calls.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanTrigger {
+    /// Name as EXPLAIN's text has it: `audit on t1`, or `for constraint t1_fk`.
+    pub name: String,
+    /// Seconds; `None` if EXPLAIN took no times.
+    pub time: Option<PlanFigure>,
+    pub calls: PlanFigure,
 }
 
 impl PlanOperation {
@@ -120,6 +136,21 @@ impl PlanOperation {
 }
 
 impl ExecutionPlan {
+    /// Returns a plan without a name, facts, triggers and notes.
+    #[must_use]
+    pub fn of(source: PlanSource, tree: PlanTree, operations: Vec<PlanOperation>) -> ExecutionPlan {
+        ExecutionPlan {
+            source,
+            name: String::new(),
+            facts: Vec::new(),
+            tree,
+            operations,
+            triggers: Vec::new(),
+            notes: Vec::new(),
+            may_be_cut: None,
+        }
+    }
+
     /// Returns the inputs of each operator, as places in the list.
     #[must_use]
     pub fn inputs(&self) -> Vec<Vec<usize>> {

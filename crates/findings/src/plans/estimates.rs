@@ -22,6 +22,10 @@ use plumb_units::ValueRange;
 
 /// Least factor between expected and actual rows.
 const OFF: f64 = 10.0;
+/// Most predicates that the advice names.
+const PREDICATES_MOST: usize = 4;
+/// Most letters of a predicate in the advice.
+const PREDICATE_MOST: usize = 80;
 
 /// Direction in which an estimate is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,24 +228,58 @@ impl Estimates<'_> {
     }
 
     fn advice(&self, origins: &[usize]) -> String {
-        let mut objects: Vec<&str> = Vec::new();
-        for origin in origins {
-            let object = self.operation(*origin).lasting_object();
-            let table = object.split_once(" on ").map_or(object, |(_, table)| table);
-            if !table.is_empty() && !objects.contains(&table) {
-                objects.push(table);
-            }
-        }
+        let by_columns = |at: &&usize| is_found_by_columns(self.plan.source, self.operation(**at));
+        let (found, others): (Vec<&usize>, Vec<&usize>) = origins.iter().partition(by_columns);
+        let table = |at: &usize| {
+            let object = self.operation(*at).lasting_object();
+            object.split_once(" on ").map_or(object, |(_, table)| table).to_string()
+        };
+        let objects = distinct(others.into_iter().map(table));
         let of = if objects.is_empty() { String::new() } else { format!(" of {}", objects.join(", ")) };
-        match self.plan.source {
-            PlanSource::Oracle => format!(
-                "look at the statistics{of} (age, histograms, column groups), and whether an optimizer mode plans for the first rows only"
-            ),
-            PlanSource::Postgres => format!(
+        if self.plan.source == PlanSource::Postgres {
+            return format!(
                 "ANALYZE, or CREATE STATISTICS where columns depend on each other, corrects the estimates{of}"
-            ),
+            );
+        }
+        let access = found.into_iter().flat_map(|at| &self.operation(*at).access);
+        let mut predicates = distinct(access.map(|access| shortened(access)));
+        predicates.truncate(PREDICATES_MOST);
+        let columns = match predicates.is_empty() {
+            true => String::new(),
+            false => format!("column statistics (histogram) of the columns in: {}", predicates.join(", ")),
+        };
+        let all = format!("statistics{of} (age, histograms, column groups)");
+        let suspects = match (columns.is_empty(), objects.is_empty()) {
+            (true, _) => all,
+            (false, true) => columns,
+            (false, false) => format!("{all}, the {columns}"),
+        };
+        format!("look at the {suspects}, and whether an optimizer mode plans for the first rows only")
+    }
+}
+
+/// True if the rows of an operator follow from its predicates and the statistics of columns, which
+/// are those of the table and not of the index that it reads.
+fn is_found_by_columns(source: PlanSource, operation: &PlanOperation) -> bool {
+    let is_index = ["INDEX ", "BITMAP INDEX "].iter().any(|word| operation.operation.starts_with(word));
+    source == PlanSource::Oracle && is_index && !operation.access.is_empty()
+}
+
+fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for one in all.filter(|one| !one.is_empty()) {
+        if !distinct.contains(&one) {
+            distinct.push(one);
         }
     }
+    distinct
+}
+
+/// Returns the start of a predicate without the quotes of its names.
+fn shortened(predicate: &str) -> String {
+    let mut letters = predicate.chars().filter(|letter| *letter != '"');
+    let short: String = letters.by_ref().take(PREDICATE_MOST).collect();
+    if letters.next().is_some() { short + "..." } else { short }
 }
 
 /// Returns a number for a sentence: no decimals from ten on.

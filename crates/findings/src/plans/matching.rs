@@ -5,6 +5,11 @@
 //! have nothing in common cost more than both. Inputs of an operator may change places, because a
 //! hash join with its build side exchanged is the commonest difference.
 //!
+//! A Hash, a Materialize and their like belong to a side of their join and not to the table that is
+//! read on this side. The edit leaves out such feeds, and pairs those of two matched joins last.
+//!
+//! An equality with its sides exchanged is the same condition, alone and in a list of AND.
+//!
 //! The edit is constrained (Zhang 1996): what is below an operator stays together. Without that the
 //! problem is NP-hard for trees whose inputs may change places.
 //!
@@ -20,6 +25,7 @@
 //! Rejected: a matching of the lines in order. It loses one of two tables that changed places.
 
 use plumb_record::plan::{ExecutionPlan, PlanOperation};
+use std::collections::HashMap;
 
 /// Most operators of a plan that is matched.
 pub const OPERATIONS_MOST: usize = 2000;
@@ -28,6 +34,8 @@ const CELLS_MOST: usize = OPERATIONS_MOST * OPERATIONS_MOST;
 const ALONE: u32 = 10;
 /// Cost of two inputs that changed places.
 const EXCHANGED: u32 = 2;
+/// Cost of other conditions of the same operator: those of two inputs cost more than an exchange.
+const CONDITIONS: u32 = 2;
 /// Most inputs whose assignments are all tried; of more the cheapest pair is taken first.
 const TRIED_MOST: usize = 4;
 
@@ -81,14 +89,15 @@ pub fn matched(plans: &[ExecutionPlan]) -> Vec<MatchedRow> {
         .collect();
     for (arm, other) in (1..).zip(others) {
         let trees = Trees::of(first, other);
-        for (own, theirs) in trees.pairs() {
+        let pairs = trees.pairs();
+        for (own, theirs) in trees.feed_pairs(&pairs).into_iter().chain(pairs.iter().copied()) {
             let row = rows.iter_mut().find(|row| row.places[0] == Some(own));
             if let Some(row) = row {
                 row.places[arm] = Some(theirs);
                 note(&mut row.differences, trees.differences(own, theirs));
             }
         }
-        for (own, theirs) in trees.exchanged() {
+        for (own, theirs) in trees.exchanged(pairs) {
             let row =
                 rows.iter_mut().find(|row| row.places[0] == Some(own) && row.places[arm] == Some(theirs));
             row.into_iter().for_each(|row| note(&mut row.differences, vec![PlanDifference::Inputs]));
@@ -148,6 +157,10 @@ impl CostedEdit {
 /// Two plans; each has a root above its operators, after the last one.
 struct Trees<'p> {
     operations: [&'p [PlanOperation]; 2],
+    /// Numbers of the access and filter conditions, which are equal if the conditions are.
+    conditions: [Vec<[usize; 2]>; 2],
+    feeds: [Vec<Feed>; 2],
+    /// Inputs of each operator; a join has the input of a feed instead of the feed.
     inputs: [Vec<Vec<usize>>; 2],
     sizes: [Vec<u32>; 2],
     tree_costs: Vec<u32>,
@@ -156,16 +169,18 @@ struct Trees<'p> {
 
 impl<'p> Trees<'p> {
     fn of(first: &'p ExecutionPlan, second: &'p ExecutionPlan) -> Trees<'p> {
-        let (inputs, sizes): (Vec<_>, Vec<_>) = [first, second].map(rooted).into_iter().unzip();
-        let [one, another] = <[Vec<Vec<usize>>; 2]>::try_from(inputs).unwrap_or_default();
-        let cells = one.len() * another.len();
+        let [one, another] = [first, second].map(rooted);
+        let cells = one.inputs.len() * another.inputs.len();
+        let mut known = HashMap::new();
         assert!(cells <= CELLS_MOST + 2 * OPERATIONS_MOST + 1);
         let mut trees = Trees {
             operations: [&first.operations, &second.operations],
-            sizes: <[Vec<u32>; 2]>::try_from(sizes).unwrap_or_default(),
+            conditions: [first, second].map(|plan| numbered_conditions(plan, &mut known)),
+            feeds: [one.feeds, another.feeds],
+            inputs: [one.inputs, another.inputs],
+            sizes: [one.sizes, another.sizes],
             tree_costs: vec![0; cells],
             input_costs: vec![0; cells],
-            inputs: [one, another],
         };
         // Inputs have greater places than their operator, except those of the root.
         for i in order(trees.inputs[0].len()) {
@@ -190,7 +205,10 @@ impl<'p> Trees<'p> {
     fn relabel(&self, i: usize, j: usize) -> u32 {
         let [first, second] = self.operations;
         match (first.get(i), second.get(j)) {
-            (Some(one), Some(another)) => likeness(one, another),
+            (Some(one), Some(another)) => match likeness(one, another) {
+                0 if self.conditions[0][i] != self.conditions[1][j] => CONDITIONS,
+                cost => cost,
+            },
             (None, None) => 0,
             // A root is no operator.
             _ => 10 * ALONE,
@@ -313,38 +331,121 @@ impl<'p> Trees<'p> {
         }
     }
 
+    /// Returns pairs of the feeds of matched joins. Feeds of the same input are paired first, then
+    /// equal operators, then operators of one kind.
+    fn feed_pairs(&self, pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+        let theirs: HashMap<usize, usize> = pairs.iter().copied().collect();
+        let cost =
+            |own: &Feed, other: &Feed| likeness(&self.operations[0][own.at], &self.operations[1][other.at]);
+        let is_alike = |step: u8, own: &Feed, other: &Feed| match step {
+            0 => cost(own, other) == 0 && theirs.get(&own.input) == Some(&other.input),
+            1 => cost(own, other) == 0,
+            _ => cost(own, other) < 2 * ALONE,
+        };
+        let mut found = Vec::new();
+        let mut taken = [vec![false; self.feeds[0].len()], vec![false; self.feeds[1].len()]];
+        for step in 0..3 {
+            for (a, own) in self.feeds[0].iter().enumerate() {
+                let Some(join) = theirs.get(&own.join).filter(|_| !taken[0][a]) else { continue };
+                let mut others = self.feeds[1].iter().enumerate();
+                let other = others
+                    .find(|(b, other)| other.join == *join && !taken[1][*b] && is_alike(step, own, other));
+                if let Some((b, other)) = other {
+                    found.push((own.at, other.at));
+                    (taken[0][a], taken[1][b]) = (true, true);
+                }
+            }
+        }
+        found
+    }
+
     /// Returns the pairs of operators whose inputs changed places.
-    fn exchanged(&self) -> Vec<(usize, usize)> {
-        let mut pairs = self.pairs();
+    fn exchanged(&self, mut pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         pairs.retain(|(i, j)| inversions(&self.input_pairs(*i, *j)) > 0);
         pairs
     }
 
     fn differences(&self, i: usize, j: usize) -> Vec<PlanDifference> {
         let (one, another) = (&self.operations[0][i], &self.operations[1][j]);
+        let (own, theirs) = (self.conditions[0][i], self.conditions[1][j]);
         let differ = [
             (one.operation != another.operation, PlanDifference::Operator),
             (one.lasting_object() != another.lasting_object(), PlanDifference::Object),
-            (without_literals(&one.access) != without_literals(&another.access), PlanDifference::Access),
-            (without_literals(&one.filter) != without_literals(&another.filter), PlanDifference::Filter),
+            (own[0] != theirs[0], PlanDifference::Access),
+            (own[1] != theirs[1], PlanDifference::Filter),
         ];
         differ.into_iter().filter_map(|(differs, difference)| differs.then_some(difference)).collect()
     }
 }
 
-/// Returns the inputs and sizes of a plan's operators and of a root above them.
-fn rooted(plan: &ExecutionPlan) -> (Vec<Vec<usize>>, Vec<u32>) {
+/// A tree of a plan's operators and of a root above them.
+struct Rooted {
+    inputs: Vec<Vec<usize>>,
+    sizes: Vec<u32>,
+    feeds: Vec<Feed>,
+}
+
+/// An operator between a join and an input, which belongs to a side of the join.
+struct Feed {
+    at: usize,
+    join: usize,
+    input: usize,
+}
+
+const FEEDS: [&str; 8] = [
+    "HASH",
+    "PARALLEL HASH",
+    "MATERIALIZE",
+    "MEMOIZE",
+    "BUFFER SORT",
+    "JOIN FILTER ",
+    "PX RECEIVE",
+    "PX SEND ",
+];
+
+/// True if the operator is a feed where it has one input and is below a join.
+fn feeds(operation: &PlanOperation) -> bool {
+    let name = operation.operation.to_uppercase();
+    let name = name.strip_prefix("PART ").unwrap_or(&name);
+    operation.role.is_empty()
+        && FEEDS.iter().any(|feed| name == *feed || feed.ends_with(' ') && name.starts_with(feed))
+}
+
+fn rooted(plan: &ExecutionPlan) -> Rooted {
     let mut inputs = plan.inputs();
     let is_input: Vec<usize> = inputs.iter().flatten().copied().collect();
     let count = inputs.len();
     let mut has_parent = vec![false; count];
     is_input.into_iter().for_each(|at| has_parent[at] = true);
     inputs.push((0..count).filter(|at| !has_parent[*at]).collect());
+    let mut found = Vec::new();
+    for join in (0..count).filter(|at| is_join(&plan.operations[*at])) {
+        let mut kept = Vec::new();
+        for first in std::mem::take(&mut inputs[join]) {
+            let (begin, mut below) = (found.len(), Some(first));
+            let is_feed = |at: &usize| inputs[*at].len() <= 1 && feeds(&plan.operations[*at]);
+            while let Some(at) = below.filter(is_feed) {
+                found.push(Feed { at, join, input: at });
+                below = inputs[at].first().copied();
+            }
+            // A plan that is cut off may end with a feed.
+            if let Some(input) = below {
+                found[begin..].iter_mut().for_each(|feed| feed.input = input);
+                kept.push(input);
+            }
+        }
+        inputs[join] = kept;
+    }
     let mut sizes = vec![1u32; count + 1];
     for at in order(count + 1) {
         sizes[at] += inputs[at].iter().map(|input| sizes[*input]).sum::<u32>();
     }
-    (inputs, sizes)
+    Rooted { inputs, sizes, feeds: found }
+}
+
+fn is_join(operation: &PlanOperation) -> bool {
+    let name = operation.operation.to_uppercase();
+    (name.contains(" JOIN") || name.contains("NESTED LOOP")) && !name.contains("JOIN FILTER")
 }
 
 /// Returns places so that inputs precede their operator: from the last one up, then the root.
@@ -365,10 +466,6 @@ fn likeness(one: &PlanOperation, another: &PlanOperation) -> u32 {
         let object = operation.lasting_object();
         object.split_once(" on ").map_or(object, |(_, table)| table).to_string()
     };
-    let is_join = |operation: &PlanOperation| {
-        let name = operation.operation.to_uppercase();
-        name.contains(" JOIN") || name.contains("NESTED LOOP")
-    };
     let kind = |operation: &PlanOperation| {
         operation.operation.split([' ', '-']).next().unwrap_or_default().to_string()
     };
@@ -386,11 +483,87 @@ fn likeness(one: &PlanOperation, another: &PlanOperation) -> u32 {
     }
 }
 
-/// Returns conditions with a `?` for each number and each text in quotes.
-fn without_literals(conditions: &[String]) -> Vec<String> {
-    conditions.iter().map(|condition| without_literal(condition)).collect()
+/// Returns two numbers for each operator, of its access and of its filter conditions. Conditions
+/// that differ only by literals, the sides of an equality or the order of a list have one number.
+fn numbered_conditions(plan: &ExecutionPlan, known: &mut HashMap<Vec<String>, usize>) -> Vec<[usize; 2]> {
+    let mut number = |conditions: &[String]| {
+        let next = known.len();
+        *known.entry(conditions.iter().map(|condition| ordered(condition)).collect()).or_insert(next)
+    };
+    plan.operations.iter().map(|operation| [number(&operation.access), number(&operation.filter)]).collect()
 }
 
+/// Most pairs of brackets around a condition that are left out.
+const BRACKETS_MOST: usize = 4;
+
+/// Returns a condition without literals: the parts of a list in the order of their texts, and so
+/// the sides of each equality.
+pub(super) fn ordered(condition: &str) -> String {
+    let plain = without_literal(condition);
+    let mut parts: Vec<String> = parts(unbracketed(&plain), " AND ").into_iter().map(equality).collect();
+    parts.sort_unstable();
+    parts.join(" AND ")
+}
+
+fn equality(part: &str) -> String {
+    let part = unbracketed(part);
+    // An operator such as <=, <>, := or => is no equality.
+    let is_operator = |letter: Option<char>| letter.is_some_and(|letter| "<>=!:~*^|&@#%+-".contains(letter));
+    match parts(part, "=")[..] {
+        [one, another] if !is_operator(one.chars().last()) && !is_operator(another.chars().next()) => {
+            let (one, another) = (unbracketed(one), unbracketed(another));
+            format!("{} = {}", one.min(another), one.max(another))
+        }
+        _ => part.to_string(),
+    }
+}
+
+/// Divides a text where no bracket and no quote is open.
+fn parts<'t>(text: &'t str, between: &str) -> Vec<&'t str> {
+    let mut parts = Vec::new();
+    let (mut begin, mut depth, mut in_quotes) = (0, 0_i64, false);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '"' => in_quotes = !in_quotes,
+            '(' | '[' if !in_quotes => depth += 1,
+            ')' | ']' if !in_quotes => depth -= 1,
+            _ if !in_quotes && depth == 0 && at >= begin && text[at..].starts_with(between) => {
+                parts.push(&text[begin..at]);
+                begin = at + between.len();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
+}
+
+/// Returns a condition without the brackets around all of it.
+fn unbracketed(text: &str) -> &str {
+    let mut text = text.trim();
+    for _ in 0..BRACKETS_MOST {
+        let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+        let Some(inside) = inside.filter(|inside| is_closed(inside)) else { break };
+        text = inside.trim();
+    }
+    text
+}
+
+/// True if each bracket closes one that is in the text.
+fn is_closed(text: &str) -> bool {
+    let (mut depth, mut in_quotes) = (0_i64, false);
+    text.chars().all(|letter| {
+        match letter {
+            '"' => in_quotes = !in_quotes,
+            '(' if !in_quotes => depth += 1,
+            ')' if !in_quotes => depth -= 1,
+            _ => {}
+        }
+        depth >= 0
+    }) && depth == 0
+}
+
+/// Returns a condition with a `?` for each number and each text in quotes.
 fn without_literal(condition: &str) -> String {
     let mut plain = String::with_capacity(condition.len());
     let mut letters = condition.chars().peekable();

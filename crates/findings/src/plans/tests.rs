@@ -33,8 +33,7 @@ fn plan(source: PlanSource, text: &str) -> ExecutionPlan {
         operation.name.clone_from(&operation.object);
         operation
     };
-    let (name, facts, tree) = (String::new(), Vec::new(), PlanTree::Printed);
-    ExecutionPlan { source, name, facts, tree, operations: lines.map(operation).collect() }
+    ExecutionPlan::of(source, PlanTree::Printed, lines.map(operation).collect())
 }
 
 fn found(source: PlanSource, text: &str) -> Vec<String> {
@@ -168,6 +167,174 @@ fn a_plan_matches_itself() {
 #[test]
 fn inputs_that_changed_places_are_matched() {
     insta::assert_snapshot!(matches(FIRST_ROWS, ALL_ROWS).join("\n"));
+}
+
+/// Numbers that follow from a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// A join of two trees with its number, or a table.
+enum Joined {
+    Table(u64),
+    Join(u64, Box<Joined>, Box<Joined>),
+}
+
+fn joined(random: &mut Random, numbers: &mut std::ops::RangeFrom<u64>, levels: u64) -> Joined {
+    let number = numbers.next().expect("a number");
+    if levels == 0 || random.below(4) == 0 {
+        return Joined::Table(number);
+    }
+    let mut input = || Box::new(joined(random, numbers, levels - 1));
+    Joined::Join(number, input(), input())
+}
+
+impl Joined {
+    /// Prints the tree; the sides of a join in `exchanged` are exchanged, and so is its equality.
+    fn print(&self, source: PlanSource, depth: usize, exchanged: &[u64], text: &mut String) {
+        let (number, first, second) = match self {
+            Joined::Table(number) => {
+                text.push_str(&format!("{:depth$}Seq Scan @t{number} filter=n{number}>5\n", ""));
+                return;
+            }
+            Joined::Join(number, first, second) => (number, first, second),
+        };
+        let condition = [format!("(a{number}.id=b{number}.id)"), format!("(c{number}.x=d{number}.x)")];
+        let turned = [format!("(d{number}.x=c{number}.x)"), format!("(b{number}.id=a{number}.id)")];
+        let (condition, sides) = match exchanged.contains(number) {
+            true => (turned, [second, first]),
+            false => (condition, [first, second]),
+        };
+        let kinds = [
+            (PlanSource::Postgres, "Hash Join", "Hash"),
+            (PlanSource::Postgres, "Nested Loop", "Materialize"),
+            (PlanSource::Postgres, "Merge Join", ""),
+            (PlanSource::Oracle, "HASH JOIN", ""),
+            (PlanSource::Oracle, "HASH JOIN BUFFERED", "PX RECEIVE"),
+            (PlanSource::Oracle, "MERGE JOIN", "BUFFER SORT"),
+        ];
+        let kinds: Vec<_> = kinds.into_iter().filter(|(of, ..)| *of == source).collect();
+        let (_, join, feed) = kinds[usize::try_from(*number).expect("small") % kinds.len()];
+        text.push_str(&format!("{:depth$}{join} access=({})\n", "", condition.join("&")));
+        sides[0].print(source, depth + 1, exchanged, text);
+        let below = usize::from(!feed.is_empty());
+        if below > 0 {
+            text.push_str(&format!("{:depth$} {feed}\n", ""));
+        }
+        sides[1].print(source, depth + 1 + below, exchanged, text);
+    }
+
+    fn joins(&self) -> Vec<u64> {
+        match self {
+            Joined::Table(_) => Vec::new(),
+            Joined::Join(number, first, second) => {
+                std::iter::once(*number).chain(first.joins()).chain(second.joins()).collect()
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tree_whose_joins_exchange_their_sides_differs_by_nothing_else() {
+    for seed in 0..400 {
+        let mut random = Random(seed);
+        let tree = joined(&mut random, &mut (1..), 4);
+        let exchanged: Vec<u64> = tree.joins().into_iter().filter(|_| random.below(2) == 0).collect();
+        let source = if random.below(2) == 0 { PlanSource::Postgres } else { PlanSource::Oracle };
+        let printed = [&[][..], &exchanged].map(|exchanged| {
+            let mut text = String::new();
+            tree.print(source, 0, exchanged, &mut text);
+            // The short form divides at blanks.
+            let mut plan = plan(source, &text);
+            let conditions = plan.operations.iter_mut().flat_map(|operation| &mut operation.access);
+            conditions.for_each(|condition| *condition = condition.replace('&', " AND "));
+            plan
+        });
+        let mut found = 0;
+        for MatchedRow { places, differences } in matched(&printed) {
+            let [Some(one), Some(another)] = places[..] else { panic!("seed {seed}: an operator alone") };
+            let (one, another) = (&printed[0].operations[one], &printed[1].operations[another]);
+            assert_eq!(one.object, another.object, "seed {seed}");
+            let is_order = differences == [PlanDifference::Inputs];
+            assert!(is_order || differences.is_empty(), "seed {seed}: {differences:?} of {one:?}");
+            found += usize::from(is_order);
+        }
+        assert_eq!(found, exchanged.len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_hash_join_with_its_sides_exchanged_keeps_its_tables() {
+    let first = "Hash Join access=(a.id=b.id)\n Seq Scan @a\n Hash\n  Seq Scan @b";
+    let second = "Hash Join access=(b.id=a.id)\n Seq Scan @b\n Hash\n  Seq Scan @a";
+    insta::assert_snapshot!(matches(first, second).join("\n"));
+    let cut = matches("Hash Join\n Seq Scan @a\n Hash", "Hash Join\n Seq Scan @a\n Hash\n  Seq Scan @b");
+    assert_eq!(cut.iter().filter(|row| row.contains("not in all")).count(), 1, "{cut:?}");
+    // A table with itself: only the conditions tell the inputs apart.
+    let own = "Hash Join\n Seq Scan @a filter=x>5\n Hash\n  Seq Scan @a filter=y>5";
+    let exchanged = "Hash Join\n Seq Scan @a filter=y>5\n Hash\n  Seq Scan @a filter=x>5";
+    insta::assert_snapshot!(matches(own, exchanged).join("\n"));
+    let parallel = "HASH JOIN\n JOIN FILTER CREATE @:BF0000\n  PX RECEIVE\n   PX SEND BROADCAST\n    TABLE ACCESS FULL @A\n JOIN FILTER USE @:BF0000\n  TABLE ACCESS FULL @B";
+    let turned = parallel.replace("@A", "@C").replace("@B", "@A").replace("@C", "@B");
+    insta::assert_snapshot!(matches(parallel, &turned.replace("BROADCAST", "HASH")).join("\n"));
+    insta::assert_snapshot!(
+        matches(
+            "Nested Loop\n Seq Scan @a\n Memoize\n  Index Scan @b",
+            "Nested Loop\n Seq Scan @a\n Index Scan @b"
+        )
+        .join("\n")
+    );
+}
+
+#[test]
+fn an_equality_with_its_sides_exchanged_is_the_same_condition() {
+    use matching::ordered;
+    let same = [
+        ("(a.id = b.id)", "(b.id = a.id)"),
+        ("((a.id = b.id) AND (a.x = b.y))", "((b.y = a.x) AND (b.id = a.id))"),
+        ("\"A\".\"ID\"=\"B\".\"ID\" AND \"A\".\"X\">5", "\"A\".\"X\">7 AND \"B\".\"ID\"=\"A\".\"ID\""),
+        ("\"A=\".\"(\"=\"B\".\"ID\"", "\"B\".\"ID\"=\"A=\".\"(\""),
+        ("(upper(a.x) = (b.y)::text)", "((b.y)::text = upper(a.x))"),
+    ];
+    for (one, another) in same {
+        assert_eq!(ordered(one), ordered(another));
+    }
+    let others = [
+        ("(a.id = b.id)", "(a.id = c.id)"),
+        ("(a.id <= b.id)", "(b.id <= a.id)"),
+        ("(a.id >= b.id)", "(b.id >= a.id)"),
+        ("(a.id <> b.id)", "(a.id = b.id)"),
+        ("((a = b) OR (c = d))", "((a = b) AND (c = d))"),
+    ];
+    for (one, another) in others {
+        assert_ne!(ordered(one), ordered(another), "{one}");
+    }
+    for hostile in ["", "=", "((((", "))((", "(\"", " AND  AND ", "(=)", "é=(ü AND ß"] {
+        ordered(hostile);
+        ordered(&hostile.repeat(1000));
+    }
+}
+
+#[test]
+fn an_oracle_index_is_advised_by_its_predicates() {
+    let text = "
+NESTED LOOPS E=10 S=1 A=90000
+ INDEX RANGE SCAN @ORD_ST_IX E=10 S=1 A=90000 access=\"STATUS\"='N'
+ INDEX RANGE SCAN @I E=1 S=90000 A=90000";
+    let advice = |source: PlanSource, text: &str| of_plan(&plan(source, text))[0].advice.clone();
+    let access = "access=\"STATUS\"='N'";
+    let cases = [
+        advice(PlanSource::Oracle, text),
+        advice(PlanSource::Oracle, &text.replace(access, "")),
+        advice(PlanSource::Oracle, &text.replace(access, &format!("access={}", "x".repeat(500)))),
+        advice(PlanSource::Postgres, text),
+    ];
+    insta::assert_snapshot!(cases.join("\n"));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 //! An operator gets the words of EXPLAIN's text: a `Hash Join` of the type `Left` is a `Hash Left
 //! Join`.
 
-use super::postgres::{Actual, Node, Work, conditions, role};
-use super::{Fault, push};
-use plumb_record::plan::{ExecutionPlan, PlanOperation, PlanSource, PlanTree};
+use super::postgres::{Actual, Node, Work, compilation, conditions, role, trigger};
+use super::{Fault, TRIGGERS_MOST, push};
+use plumb_record::plan::{ExecutionPlan, PlanOperation, PlanSource, PlanTree, PlanTrigger};
 use serde_json::{Map, Value};
 
 /// Reads the plans of all documents of a text.
@@ -74,18 +74,40 @@ fn refused(text: &str, begin: usize, error: &serde_json::Error) -> Fault {
 fn whole(document: &Value, plan: &Map<String, Value>, line: u32) -> Result<ExecutionPlan, Fault> {
     let mut operations = Vec::new();
     add(plan, 0, line, &mut operations)?;
-    let mut facts = Vec::new();
-    for name in ["Planning Time", "Execution Time"] {
-        if let Some(ms) = document.get(name).and_then(Value::as_f64) {
-            facts.push((name.to_string(), format!("{ms:.3} ms")));
-        }
-    }
+    let time = |name: &str| {
+        let ms = document.get(name).and_then(Value::as_f64);
+        ms.map(|ms| (name.to_string(), format!("{ms:.3} ms")))
+    };
+    let compiled = document.pointer("/JIT/Timing/Total").and_then(Value::as_f64).map(compilation);
+    let facts = [time("Planning Time"), compiled, time("Execution Time")];
+    let mut facts: Vec<(String, String)> = facts.into_iter().flatten().collect();
     if let Some(settings) = document.get("Settings").and_then(Value::as_object) {
         let one = |(name, value): (&String, &Value)| format!("{name} = '{}'", value.as_str().unwrap_or("?"));
         facts.push(("Settings".to_string(), settings.iter().map(one).collect::<Vec<_>>().join(", ")));
     }
-    let (source, tree) = (PlanSource::Postgres, PlanTree::Printed);
-    Ok(ExecutionPlan { source, name: String::new(), facts, tree, operations })
+    let mut triggers = Vec::new();
+    let fired = document.get("Triggers").and_then(Value::as_array).into_iter().flatten();
+    let fired: Vec<&Map<String, Value>> = fired.filter_map(Value::as_object).collect();
+    // EXPLAIN's text has the table if a statement wrote to several.
+    let are_of_one = fired.windows(2).all(|pair| pair[0].get("Relation") == pair[1].get("Relation"));
+    for fired in fired.into_iter().filter_map(|fired| read_trigger(fired, are_of_one)) {
+        super::add(&mut triggers, fired, line, "triggers", TRIGGERS_MOST)?;
+    }
+    let plan = ExecutionPlan::of(PlanSource::Postgres, PlanTree::Printed, operations);
+    Ok(ExecutionPlan { facts, triggers, ..plan })
+}
+
+fn read_trigger(fired: &Map<String, Value>, are_of_one: bool) -> Option<PlanTrigger> {
+    let text = |key: &str| fired.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let number = |key: &str| fired.get(key).and_then(Value::as_f64);
+    let name = match (text("Constraint Name"), text("Trigger Name")) {
+        // The trigger of a constraint has a name that no user gave.
+        (Some(constraint), _) => format!("for constraint {constraint}"),
+        (None, name) => name?.to_string(),
+    };
+    let relation = text("Relation").filter(|_| !are_of_one);
+    let relation = relation.map_or(String::new(), |relation| format!(" on {relation}"));
+    Some(trigger(name + &relation, number("Time"), number("Calls")?))
 }
 
 /// Adds an operator and its inputs; JSON is 128 levels deep at most.

@@ -21,9 +21,14 @@ pub(crate) mod xplan;
 
 use crate::source::{ForeignError, Source};
 use plumb_record::plan::{ExecutionPlan, PlanOperation};
+use std::borrow::Cow;
 
 /// Most operators of a plan: a statement over some thousand partitions.
 pub const OPERATIONS_MOST: usize = 10_000;
+/// Most triggers of a plan: a foreign key has one for each partition.
+const TRIGGERS_MOST: usize = OPERATIONS_MOST;
+/// Most notes of a plan.
+const NOTES_MOST: usize = 1_000;
 /// Most levels of a plan.
 const DEPTH_MOST: usize = 500;
 
@@ -43,6 +48,8 @@ type Lines<'a> = [(u32, &'a str)];
 pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
     let part = source.part(0, source.len());
     let lines: Vec<(u32, &str)> = part.lines().collect();
+    let unquoted = unquoted(&lines);
+    let lines: Vec<(u32, &str)> = unquoted.iter().map(|(number, line)| (*number, line.as_ref())).collect();
     let plans = if part.text.contains("\"Node Type\"") {
         json::read(part.text)
     } else {
@@ -71,18 +78,40 @@ pub fn read_json(printed: &str) -> Result<Vec<ExecutionPlan>, String> {
 
 /// Adds an operator, unless the plan is too large.
 fn push(operations: &mut Vec<PlanOperation>, line: u32, operation: PlanOperation) -> Result<(), Fault> {
-    let refused = |what: &str, most: usize| {
-        let why = format!("the plan has more than {most} {what}; explain a part of the statement");
-        Err(Fault { line, why })
-    };
-    if operations.len() == OPERATIONS_MOST {
-        return refused("operators", OPERATIONS_MOST);
-    }
     if operation.depth > DEPTH_MOST {
-        return refused("levels", DEPTH_MOST);
+        return Err(too_large(line, "levels", DEPTH_MOST));
     }
-    operations.push(operation);
+    add(operations, operation, line, "operators", OPERATIONS_MOST)
+}
+
+/// Adds one to a list of a plan, unless it has its most.
+fn add<T>(all: &mut Vec<T>, one: T, line: u32, what: &str, most: usize) -> Result<(), Fault> {
+    if all.len() == most {
+        return Err(too_large(line, what, most));
+    }
+    all.push(one);
     Ok(())
+}
+
+fn too_large(line: u32, what: &str, most: usize) -> Fault {
+    Fault { line, why: format!("the plan has more than {most} {what}; explain a part of the statement") }
+}
+
+/// Returns the lines without the quotes that pgAdmin puts around each line of a plan. Quotes of
+/// lines without an operator stay, because predicates may begin and end with one.
+fn unquoted<'a>(lines: &Lines<'a>) -> Vec<(u32, Cow<'a, str>)> {
+    let inside = |line: &'a str| line.trim().strip_prefix('"').and_then(|line| line.strip_suffix('"'));
+    let mut plain = Vec::with_capacity(lines.len());
+    for block in lines.chunk_by(|(_, one), (_, next)| inside(one).is_some() == inside(next).is_some()) {
+        let is_quoted = block.iter().any(|(_, line)| {
+            inside(line).is_some_and(|line| text::has_figures(line) || xplan::may_be_heading(line))
+        });
+        plain.extend(block.iter().map(|(number, line)| match inside(line).filter(|_| is_quoted) {
+            Some(line) => (*number, Cow::Owned(line.replace("\"\"", "\""))),
+            None => (*number, Cow::Borrowed(*line)),
+        }));
+    }
+    plain
 }
 
 #[cfg(test)]

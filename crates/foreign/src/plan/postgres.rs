@@ -3,7 +3,7 @@
 //! EXPLAIN prints rows and times of one loop; a plan has them of all loops. Up to version 17 rows
 //! of a loop are whole, so that 0 rows in 1,000 loops are any number below 500.
 
-use plumb_record::plan::{PlanFigure, PlanOperation};
+use plumb_record::plan::{PlanFigure, PlanOperation, PlanTrigger};
 use plumb_units::{Bytes, Nanos, RowCount, ValueRange};
 
 /// An operator as EXPLAIN has it.
@@ -63,7 +63,6 @@ impl Node {
     /// Returns the operator with figures of all loops.
     pub fn operation(self, id: u32) -> PlanOperation {
         let actual = self.actual;
-        let count = |value: f64| PlanFigure::exactly(value, counted(value));
         let rows = actual.map(|actual| {
             let half = match (actual.has_decimals, actual.loops) {
                 (true, loops) => 0.005 * loops,
@@ -74,10 +73,7 @@ impl Node {
             let range = ValueRange { low: (value - half).max(0.0), high: value + half };
             PlanFigure { value, range, text: counted(value) }
         });
-        let time = actual.and_then(|actual| {
-            let ms = actual.time_ms? * actual.loops;
-            Some(PlanFigure::exactly(ms / 1e3, Nanos((ms * 1e6).max(0.0) as u64).to_string()))
-        });
+        let time = actual.and_then(|actual| Some(elapsed(actual.time_ms? * actual.loops)));
         PlanOperation {
             id,
             depth: self.depth,
@@ -113,6 +109,24 @@ impl Work {
         };
         Some(PlanFigure::exactly(self.memory_kb.max(self.disk_kb) * 1024.0, text))
     }
+}
+
+/// Returns a trigger with the time and the number of its calls.
+pub(super) fn trigger(name: String, time_ms: Option<f64>, calls: f64) -> PlanTrigger {
+    PlanTrigger { name, time: time_ms.map(elapsed), calls: count(calls) }
+}
+
+/// Returns a fact about the time of compilation, which no operator has.
+pub(super) fn compilation(ms: f64) -> (String, String) {
+    ("JIT".to_string(), format!("{ms:.3} ms"))
+}
+
+fn elapsed(ms: f64) -> PlanFigure {
+    PlanFigure::exactly(ms / 1e3, Nanos((ms * 1e6).max(0.0) as u64).to_string())
+}
+
+fn count(value: f64) -> PlanFigure {
+    PlanFigure::exactly(value, counted(value))
 }
 
 fn counted(value: f64) -> String {

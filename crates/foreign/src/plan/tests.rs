@@ -11,6 +11,8 @@ const ROLLUP: &str = include_str!("fixtures/rollup.txt");
 const COPIED: &str = include_str!("fixtures/copied.txt");
 const TEXT: &str = include_str!("fixtures/explain.txt");
 const JSON: &str = include_str!("fixtures/explain.json");
+const TRIGGERS: &str = include_str!("fixtures/triggers.txt");
+const TRIGGERS_JSON: &str = include_str!("fixtures/triggers.json");
 
 fn plans(text: &str) -> Vec<ExecutionPlan> {
     read(&Source::of(Path::new("a.txt"), text.as_bytes())).expect("plans")
@@ -106,6 +108,96 @@ fn output_of_clients_is_the_same_plan() {
     let logged: String = TEXT.lines().map(|line| format!("\t{line}\n")).collect();
     let logged = format!("2026-01-01 LOG:  duration: 1.2 ms  plan:\n\tQuery Text: select 1\n{logged}");
     assert_eq!(plans(&logged)[0].hash(), plain);
+}
+
+/// The triggers of a plan with its facts.
+fn remarks(text: &str) -> String {
+    let plan = &plans(text)[0];
+    let fired = plan.triggers.iter().map(|fired| {
+        let time = fired.time.as_ref().map_or("no time", |time| &time.text);
+        format!("{}: {time}, {} calls", fired.name, fired.calls.text)
+    });
+    let facts = plan.facts.iter().map(|(name, value)| format!("{name}: {value}"));
+    facts.chain(fired).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn triggers_and_compilation_explain_the_execution_time() {
+    insta::assert_snapshot!(remarks(TRIGGERS));
+    assert_eq!(remarks(TRIGGERS_JSON), remarks(TRIGGERS));
+    assert_eq!(plans(TRIGGERS_JSON)[0].hash(), plans(TRIGGERS)[0].hash());
+    // With TIMING OFF, of two tables.
+    let untimed = TRIGGERS.replace("tr: time=2.049", "tr on b");
+    let untimed = untimed.replace("Trigger tr on b ", "Trigger tr on b: ");
+    assert!(remarks(&untimed).contains("tr on b: no time, 50 calls"), "{untimed}");
+    let of_two = TRIGGERS_JSON.replacen("\"Relation\": \"b\"", "\"Relation\": \"c\"", 1);
+    assert!(remarks(&of_two).contains("for constraint fk_x on c: "), "{of_two}");
+    let wrong = TRIGGERS.replace("calls=50", "calls=many").replace("Total 45", "Total x");
+    assert_eq!(remarks(&wrong).lines().count(), 2);
+}
+
+#[test]
+fn triggers_are_bounded() {
+    insta::assert_snapshot!(refused(&format!("{TRIGGERS}{}", "Trigger tr: calls=1\n".repeat(10_000))));
+}
+
+#[test]
+fn a_text_without_its_end_may_be_cut_off() {
+    let cut = |text: &str| plans(text).last().expect("a plan").may_be_cut;
+    assert_eq!(cut(TEXT), None);
+    let whole: Vec<&str> = TRIGGERS.lines().collect();
+    for count in 1..whole.len() {
+        assert_eq!(cut(&whole[..count].join("\n")), Some("it has no Execution Time"), "{count} lines");
+    }
+    let half = whole[..2].join("\n");
+    assert_eq!(cut(&format!("{half}\nTotal runtime: 1.2 ms\n")), None);
+    assert_eq!(cut(&format!("{half}\n(2 rows)\n")), None);
+    for log in ["2026-01-01 LOG:  duration: 1.2 ms  plan:", "Query Text: select 1"] {
+        assert_eq!(cut(&format!("{log}\n{half}\n")), None, "{log}");
+    }
+    // The second of two is of a client and not of the log.
+    assert!(cut(&format!("Query Text: select 1\n{half}\n\n{half}\n")).is_some());
+    let planned = "Seq Scan on t  (cost=0.00..4.57 rows=1 width=4)\n  Filter: ";
+    assert_eq!(cut(&format!("{planned}(a = '('::text)\n")), None);
+    for filter in ["(a = ", "((a = 1) AND (b", "(a = 'x"] {
+        let found = cut(&format!("{planned}{filter}"));
+        assert_eq!(found, Some("its last line has an open bracket"), "{filter}");
+    }
+}
+
+#[test]
+fn quotes_of_pgadmin_around_each_line_are_left_out() {
+    let quoted = |text: &str| -> String {
+        text.lines().map(|line| format!("\"{}\"\n", line.replace('"', "\"\""))).collect()
+    };
+    // Its head and its foot are not of the plan.
+    let first = TEXT.split("\n\n").next().expect("a plan");
+    for text in [first, FIRST_ROWS] {
+        let copied = format!("select 1\n{}", quoted(text));
+        assert_eq!(all(&copied), all(&format!("select 1\n{text}")));
+    }
+    let half: String = first.lines().map(|line| format!("\"{line}\n")).collect();
+    let _ = read(&Source::of(Path::new("a.txt"), half.as_bytes()));
+}
+
+#[test]
+fn notes_of_dbms_xplan_are_kept() {
+    let notes = "
+Note
+-----
+   - dynamic statistics used: dynamic sampling (level=2)
+   - this is an adaptive plan (rows marked '-' are inactive)
+   - Warning: basic plan statistics not available. These are only collected when:
+       * hint 'gather_plan_statistics' is used for the statement or
+       * parameter 'statistics_level' is set to 'ALL', at session or system level
+
+Elapsed: 00:00:01.00
+";
+    insta::assert_snapshot!(plans(&format!("{FIRST_ROWS}{notes}"))[1].notes.join("\n"));
+    assert_eq!(plans(WRAPPED)[0].notes, ["this is an adaptive plan"]);
+    assert_eq!(plans(&format!("{notes}{FIRST_ROWS}"))[0].notes, Vec::<String>::new());
+    let many = format!("{FIRST_ROWS}\nNote\n-----\n{}", "   - a note\n".repeat(1001));
+    insta::assert_snapshot!(refused(&many));
 }
 
 #[test]

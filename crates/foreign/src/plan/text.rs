@@ -8,17 +8,22 @@
 //!    ->  Index Scan using t_pkey on t  (cost=...)   below Limit
 //!          Index Cond: (id > 5)
 //!  Planning Time: 0.1 ms                            in the column of Limit: of the plan
+//!  Trigger t_audit on t: time=2.0 calls=50
+//!  JIT:
+//!    Timing: ..., Total 12.3 ms
+//!  Execution Time: 20.1 ms                          the last line of a plan that was executed
 //! ```
 //!
 //! An operator is below the nearest one before it that begins further left.
 
-use super::postgres::{Actual, Node, Work, role};
-use super::{Fault, Lines, push};
-use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanSource, PlanTree};
+use super::postgres::{Actual, Node, Work, compilation, role, trigger};
+use super::{Fault, Lines, TRIGGERS_MOST, add, push};
+use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanSource, PlanTree, PlanTrigger};
 
 pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
     let mut plans = Vec::new();
     let mut tree: Option<Tree> = None;
+    let mut is_logged = false;
     for (number, line) in lines {
         let line = line.replace('\t', "        ");
         let text = line.trim_start();
@@ -26,8 +31,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
         let is_top = has_figures(text) && !text.starts_with("->");
         if is_top && tree.as_ref().is_none_or(|tree| column <= tree.top) {
             plans.extend(tree.take().map(Tree::plan).transpose()?);
-            tree = Some(Tree::new(column));
+            tree = Some(Tree { is_whole: std::mem::take(&mut is_logged), ..Tree::new(column) });
         }
+        is_logged |= is_of_log(text);
         if let Some(tree) = &mut tree {
             tree.take(*number, column, text)?;
         }
@@ -36,8 +42,13 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
     Ok(plans)
 }
 
-fn has_figures(text: &str) -> bool {
+pub(super) fn has_figures(text: &str) -> bool {
     ["  (cost=", "  (actual ", "  (never executed)"].iter().any(|mark| text.contains(mark))
+}
+
+/// True for the lines that auto_explain prints above a plan, which then has no execution time.
+fn is_of_log(text: &str) -> bool {
+    text.starts_with("Query Text:") || text.contains("duration: ") && text.trim_end().ends_with("plan:")
 }
 
 /// A plan that is being read.
@@ -51,12 +62,30 @@ struct Tree {
     part: Option<(usize, String)>,
     /// True behind the last operator's lines.
     is_below: bool,
+    /// True below the line `JIT:`.
+    is_compilation: bool,
+    /// True if the execution time may be missing from a whole plan.
+    is_whole: bool,
+    /// True if the last line of an operator has a bracket that no other closes.
+    is_open: bool,
     facts: Vec<(String, String)>,
+    triggers: Vec<PlanTrigger>,
 }
 
 impl Tree {
     fn new(top: usize) -> Tree {
-        Tree { top, nodes: Vec::new(), above: Vec::new(), part: None, is_below: false, facts: Vec::new() }
+        Tree {
+            top,
+            nodes: Vec::new(),
+            above: Vec::new(),
+            part: None,
+            is_below: false,
+            is_compilation: false,
+            is_whole: false,
+            is_open: false,
+            facts: Vec::new(),
+            triggers: Vec::new(),
+        }
     }
 
     fn take(&mut self, line: u32, column: usize, text: &str) -> Result<(), Fault> {
@@ -70,12 +99,29 @@ impl Tree {
         }
         if column <= self.top {
             self.is_below = true;
-            let known = ["Planning Time", "Execution Time", "Settings"];
-            let fact = text.split_once(": ").filter(|(name, _)| known.contains(name));
-            self.facts.extend(fact.map(|(name, value)| (name.to_string(), value.to_string())));
-        } else if let Some((_, node)) = self.nodes.last_mut().filter(|_| !self.is_below) {
+            self.below(line, text.trim_end())?;
+        } else if self.is_below {
+            let ms = compilation_ms(text).filter(|_| self.is_compilation);
+            self.facts.extend(ms.map(compilation));
+        } else if let Some((_, node)) = self.nodes.last_mut() {
             property(node, text);
+            self.is_open = is_open(text);
         }
+        Ok(())
+    }
+
+    /// Takes a line below the operators.
+    fn below(&mut self, line: u32, text: &str) -> Result<(), Fault> {
+        if let Some(fired) = text.strip_prefix("Trigger ").and_then(fired) {
+            return add(&mut self.triggers, fired, line, "triggers", TRIGGERS_MOST);
+        }
+        self.is_open &= text.is_empty();
+        self.is_compilation = text == "JIT:";
+        // psql counts the lines of a whole plan.
+        self.is_whole |= text.starts_with('(') && (text.ends_with(" rows)") || text.ends_with(" row)"));
+        let known = ["Planning Time", "Execution Time", "Total runtime", "Settings"];
+        let fact = text.split_once(": ").filter(|(name, _)| known.contains(name));
+        self.facts.extend(fact.map(|(name, value)| (name.to_string(), value.to_string())));
         Ok(())
     }
 
@@ -86,7 +132,7 @@ impl Tree {
         }
         let depth = self.above.len();
         self.above.push(column);
-        self.is_below = false;
+        (self.is_below, self.is_open) = (false, false);
         let cut = || Fault { line, why: "the plan is cut off within an operator".to_string() };
         let mut node = node(text).ok_or_else(cut)?;
         (node.depth, node.role) = (depth, role);
@@ -97,6 +143,7 @@ impl Tree {
     fn plan(self) -> Result<ExecutionPlan, Fault> {
         // EXPLAIN leaves out buffers of which there were none.
         let has_buffers = self.nodes.iter().any(|(_, node)| node.buffers.is_some());
+        let may_be_cut = self.may_be_cut();
         let mut operations = Vec::new();
         for ((line, node), id) in self.nodes.into_iter().zip(1..) {
             let mut operation = node.operation(id);
@@ -105,9 +152,55 @@ impl Tree {
             }
             push(&mut operations, line, operation)?;
         }
-        let (source, tree, facts) = (PlanSource::Postgres, PlanTree::Printed, self.facts);
-        Ok(ExecutionPlan { source, name: String::new(), facts, tree, operations })
+        let plan = ExecutionPlan::of(PlanSource::Postgres, PlanTree::Printed, operations);
+        Ok(ExecutionPlan { facts: self.facts, triggers: self.triggers, may_be_cut, ..plan })
     }
+
+    /// Returns the reason why lines at the end of the plan may be missing.
+    fn may_be_cut(&self) -> Option<&'static str> {
+        let was_executed = self.nodes.iter().any(|(_, node)| node.actual.is_some());
+        let mut ends = self.facts.iter().map(|(name, _)| name.as_str());
+        let has_end = self.is_whole || ends.any(|name| matches!(name, "Execution Time" | "Total runtime"));
+        match (was_executed && !has_end, self.is_open) {
+            (true, _) => Some("it has no Execution Time"),
+            (false, true) => Some("its last line has an open bracket"),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Reads `t_audit on t: time=2.0 calls=50`, as it is behind the word `Trigger`.
+fn fired(text: &str) -> Option<PlanTrigger> {
+    // A name may have a colon, too.
+    let (name, figures) = text.rsplit_once(": ")?;
+    let number = |name: &str| {
+        let value = figures.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        value.and_then(|value| value.parse::<f64>().ok()).filter(|value| value.is_finite())
+    };
+    Some(trigger(name.to_string(), number("time"), number("calls")?))
+}
+
+/// Reads the sum of `Timing: Generation 1.2 ms, ..., Total 12.3 ms`.
+fn compilation_ms(text: &str) -> Option<f64> {
+    let (_, total) = text.strip_prefix("Timing: ")?.rsplit_once("Total ")?;
+    total.split(' ').next()?.parse::<f64>().ok().filter(|ms| ms.is_finite())
+}
+
+/// True if a bracket outside of names and literals in quotes is not closed.
+fn is_open(text: &str) -> bool {
+    let mut depth = 0_i64;
+    let mut quote = None;
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(end), letter) if letter == end => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, _) => {}
+        }
+    }
+    depth > 0
 }
 
 /// Reads the line of an operator; `None` if it ends within its figures.

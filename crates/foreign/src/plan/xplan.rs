@@ -9,6 +9,9 @@
 //! ---------------------------------------
 //! Predicate Information (identified by operation id):
 //!    1 - access("A"."ID"="B"."ID")
+//! Note
+//! -----
+//!    - this is an adaptive plan             a note, up to the next dash or an empty line
 //! ```
 //!
 //! SQL*Plus breaks lines at its line size: the ruler then has several lines, and so has each row.
@@ -16,7 +19,7 @@
 //! tree then follows from the number of inputs that each operator takes. Where that number is not
 //! fixed, as that of UNION-ALL, the tree is unknown.
 
-use super::{Fault, Lines, push};
+use super::{Fault, Lines, NOTES_MOST, add, push};
 use crate::figure::{FigureUnit, Reading, read as figure};
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 
@@ -59,7 +62,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
     let lines = without_pages(lines);
     let mut plans: Vec<ExecutionPlan> = Vec::new();
     let mut facts = Vec::new();
-    let mut predicates = Predicates::No;
+    let mut section = Section::None;
     // Letters of a line that goes on in the next one.
     let mut width = usize::MAX;
     let mut at = 0;
@@ -70,29 +73,71 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
             let (mut plan, end) = table.read(&lines)?;
             plan.facts = std::mem::take(&mut facts);
             plans.push(plan);
-            (at, predicates) = (end, Predicates::No);
+            (at, section) = (end, Section::None);
             continue;
         }
         facts.extend(fact(text).map(|(name, value)| (name.to_string(), value.to_string())));
-        predicates = match (predicates, plans.last_mut()) {
-            (_, Some(_)) if text.starts_with("Predicate Information") => Predicates::Begin,
-            (Predicates::Begin, _) if text.is_empty() || is_ruler(text) => Predicates::Begin,
-            (Predicates::Begin | Predicates::Lines, Some(plan)) if !text.is_empty() && !is_ruler(text) => {
-                predicate(plan, text, lines[at - 1].1.chars().count() >= width);
-                Predicates::Lines
-            }
-            _ => Predicates::No,
+        let is_wrapped = at > 0 && lines[at - 1].1.chars().count() >= width;
+        section = match plans.last_mut() {
+            Some(plan) => section.take(plan, lines[at].0, text, is_wrapped)?,
+            None => Section::None,
         };
         at += 1;
     }
     Ok(plans)
 }
 
-/// Place in the predicates of a plan.
-enum Predicates {
-    No,
-    Begin,
-    Lines,
+/// Place in what is printed below a plan; a section begins with its first line after the heading.
+#[derive(Clone, Copy)]
+enum Section {
+    None,
+    BeforePredicates,
+    Predicates,
+    BeforeNotes,
+    Notes,
+}
+
+impl Section {
+    /// Adds a line to the plan above it; returns the section of the next line.
+    fn take(
+        self,
+        plan: &mut ExecutionPlan,
+        line: u32,
+        text: &str,
+        is_wrapped: bool,
+    ) -> Result<Section, Fault> {
+        let is_between = text.is_empty() || is_ruler(text);
+        Ok(match self {
+            _ if text.starts_with("Predicate Information") => Section::BeforePredicates,
+            _ if text == "Note" => Section::BeforeNotes,
+            _ if fact(text).is_some() => Section::None,
+            Section::BeforePredicates | Section::BeforeNotes if is_between => self,
+            Section::BeforePredicates | Section::Predicates if !is_between => {
+                predicate(plan, text, is_wrapped);
+                Section::Predicates
+            }
+            Section::BeforeNotes | Section::Notes if !is_between => {
+                note(plan, line, text, is_wrapped)?;
+                Section::Notes
+            }
+            _ => Section::None,
+        })
+    }
+}
+
+/// Adds a line of notes to a plan.
+fn note(plan: &mut ExecutionPlan, line: u32, text: &str, is_wrapped: bool) -> Result<(), Fault> {
+    match (text.strip_prefix("- "), plan.notes.last_mut()) {
+        (None, Some(before)) => {
+            before.push_str(if is_wrapped { "" } else { " " });
+            before.push_str(text);
+            Ok(())
+        }
+        (begin, _) => {
+            let note = begin.unwrap_or(text).trim_start().to_string();
+            add(&mut plan.notes, note, line, "notes", NOTES_MOST)
+        }
+    }
 }
 
 /// Returns the lines without the headings of pages.
@@ -107,6 +152,12 @@ fn without_pages<'a>(lines: &Lines<'a>) -> Vec<(u32, &'a str)> {
 
 fn is_ruler(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte == b'-')
+}
+
+/// True if the line may be the heading of a table with bars.
+pub(super) fn may_be_heading(line: &str) -> bool {
+    let mut cells = line.trim().split('|').map(column);
+    line.trim().starts_with('|') && cells.any(|cell| cell == Column::Operation)
 }
 
 fn column(heading: &str) -> Column {
@@ -251,8 +302,8 @@ impl Table {
             return Err(Fault { line: lines[self.head].0, why: "the plan has no operator".to_string() });
         }
         let tree = self.tree(&mut operations);
-        let (source, facts) = (PlanSource::Oracle, Vec::new());
-        Ok((ExecutionPlan { source, name: self.name, facts, tree, operations }, end))
+        let plan = ExecutionPlan::of(PlanSource::Oracle, tree, operations);
+        Ok((ExecutionPlan { name: self.name, ..plan }, end))
     }
 
     /// Returns the rows as they are printed, up to the end of the table or to a fault.

@@ -20,7 +20,7 @@ pub fn document(record: &Record) -> Document {
     let has_basis = header.db_time_ns.is_some() || record.snoop.is_some();
     let word = match findings.len() {
         0 if !has_basis => "NOT ASKED".to_string(),
-        0 => "NOTHING FOUND".to_string(),
+        0 => "NO FINDINGS".to_string(),
         1 => "1 FINDING".to_string(),
         count => format!("{count} FINDINGS"),
     };

@@ -78,7 +78,7 @@ fn of_server(arguments: &PlansOf, target: &str, query: &Path) -> Result<Vec<Exec
     let mut arms = vec![set.clone()];
     if !arguments.against.is_empty() {
         let against = settings("--against", &arguments.against)?;
-        arms.push(set.into_iter().chain(against).collect());
+        arms.push(replaced(set, against));
     }
     let rights = if arguments.write { QueryRights::Write } else { QueryRights::Read };
     warn_of_password(target);
@@ -98,6 +98,18 @@ fn of_server(arguments: &PlansOf, target: &str, query: &Path) -> Result<Vec<Exec
     Ok(plans)
 }
 
+/// Returns settings with others in addition, of which one of the same name replaces the first.
+fn replaced(mut set: Vec<(String, String)>, others: Vec<(String, String)>) -> Vec<(String, String)> {
+    for (name, value) in others {
+        // Names of settings have no case.
+        match set.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            Some((_, replaced)) => *replaced = value,
+            None => set.push((name, value)),
+        }
+    }
+    set
+}
+
 fn settings(option: &str, given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let one = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_string(), value.to_string())),
@@ -106,4 +118,20 @@ fn settings(option: &str, given: &[String]) -> Result<Vec<(String, String)>, Fai
         }
     };
     given.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_of_the_second_arm_replaces_that_of_both() {
+        let of = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+            settings("--set", &given).expect("settings")
+        };
+        let both = of(&["work_mem=64kB", "jit=off"]);
+        let second = replaced(both, of(&["WORK_MEM=64MB", "enable_hashjoin=off"]));
+        assert_eq!(second, of(&["work_mem=64MB", "jit=off", "enable_hashjoin=off"]));
+    }
 }

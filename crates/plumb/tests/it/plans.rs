@@ -9,6 +9,7 @@ const OLD: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_old.t
 const NEW: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_new.txt");
 const ROLLUP: &str = include_str!("../../../foreign/src/plan/fixtures/rollup.txt");
 const COPIED: &str = include_str!("../../../foreign/src/plan/fixtures/copied.txt");
+const TRIGGERS: &str = include_str!("../../../foreign/src/plan/fixtures/triggers.txt");
 const EXPLAIN: &str = include_str!("../../../foreign/src/plan/fixtures/explain.txt");
 
 fn write(here: &Path) {
@@ -19,6 +20,7 @@ fn write(here: &Path) {
         ("rollup.txt", ROLLUP),
         ("copied.txt", COPIED),
         ("explain.txt", EXPLAIN),
+        ("triggers.txt", TRIGGERS),
     ];
     files.iter().for_each(|(name, text)| fs::write(here.join(name), text).expect("a file"));
 }
@@ -49,6 +51,38 @@ fn a_single_plan_is_shown_with_its_findings() {
     insta::assert_snapshot!(page(directory.path(), &["rollup.txt"]));
     insta::assert_snapshot!(page(directory.path(), &["copied.txt"]));
     insta::assert_snapshot!(page(directory.path(), &["explain.txt"]));
+}
+
+#[test]
+fn a_join_with_its_sides_exchanged_keeps_its_tables() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let join = |condition: &str, first: &str, second: &str| {
+        let cost = "(cost=1.09..2.19 rows=4 width=8)";
+        format!(
+            "Hash Join  {cost}\n  Hash Cond: {condition}\n  ->  Seq Scan on {first}  {cost}\n  ->  Hash  {cost}\n        ->  Seq Scan on {second}  {cost}\n"
+        )
+    };
+    fs::write(here.join("1.txt"), join("(a.id = b.id)", "a", "b")).expect("a file");
+    fs::write(here.join("2.txt"), join("(b.id = a.id)", "b", "a")).expect("a file");
+    insta::assert_snapshot!(page(here, &["1.txt", "2.txt"]));
+}
+
+#[test]
+fn triggers_notes_and_a_missing_end_are_shown() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    write(here);
+    insta::assert_snapshot!(page(here, &["triggers.txt"]));
+    let cut: String = TRIGGERS.lines().take(2).map(|line| format!("{line}\n")).collect();
+    fs::write(here.join("cut.txt"), cut).expect("a file");
+    let page_of_cut = page(here, &["cut.txt"]);
+    assert!(page_of_cut.contains("cut.txt may be cut off: it has no Execution Time"), "{page_of_cut}");
+    let note = "\nNote\n-----\n   - dynamic statistics used: dynamic sampling (level=2)\n";
+    let adaptive = "   - this is an adaptive plan\n";
+    fs::write(here.join("one.txt"), format!("{OLD}{note}")).expect("a file");
+    fs::write(here.join("two.txt"), format!("{OLD}{note}{adaptive}")).expect("a file");
+    insta::assert_snapshot!(page(here, &["one.txt", "two.txt"]));
 }
 
 #[test]

@@ -152,8 +152,19 @@ fn a_killed_study_on_a_server_is_undone_by_its_journal() {
     );
     assert!(asked.stderr.contains("nothing was done: there is no terminal"), "{asked:?}");
     fs::write(host.here().join("q.sql"), "select 1").expect("a file");
-    let plans = host.run(&["plans", "--target", &host.url(), "--query", "q.sql"]);
+    let url = host.url();
+    let plans = host.run(&["plans", "--target", &url, "--query", "q.sql"]);
     assert!(plans.code == Some(0) && plans.stderr.contains(&format!("`plumb undo {named}`")), "{plans:?}");
+    let mut words = vec!["plans", "--target", &url, "--query", "q.sql", "--json"];
+    words.extend(["--set", "work_mem=64kB", "--against", "work_mem=64MB"]);
+    let plans = host.run(&words);
+    let arms: serde_json::Value = serde_json::from_str(&plans.stdout).expect("JSON");
+    for (arm, size) in [(0, "64kB"), (1, "64MB")] {
+        let plan = &arms["arms"][arm]["plan"];
+        assert_eq!(plan["name"], format!("work_mem={size}"));
+        let in_force = format!("work_mem = '{size}'");
+        assert!(plan["facts"].to_string().contains(&in_force), "{plan}");
+    }
     let undone = host.run(&["undo", named, "--yes"]);
     assert_eq!(undone.code, Some(0), "{undone:?}");
     assert_eq!((host.size(), host.journals()), (size.clone(), Vec::new()));
@@ -161,7 +172,7 @@ fn a_killed_study_on_a_server_is_undone_by_its_journal() {
     let mut child = host.started("c");
     child.kill().expect("kill -9");
     child.wait().expect("a child");
-    let (url, state) = (host.url(), host.here().join("state"));
+    let state = host.here().join("state");
     let words = ["study", "sizes.toml", "--target", &url, "--allow-reload", "--blocks", "5", "--bundle", "d"];
     let asked = host.run(&words);
     assert!(asked.stderr.contains("undo a killed study: ALTER SYSTEM RESET max_wal_size"), "{asked:?}");
