@@ -440,9 +440,9 @@ pub struct Study {
     /// Ctrl-C, and after a kill by the next study or `plumb undo`
     #[arg(long, requires = "target")]
     pub allow_reload: bool,
-    /// With --target postgres: the directory of `postgres` and `initdb` [default: the highest
+    /// For a study of PostgreSQL: the directory of `postgres` and `initdb` [default: the highest
     /// version found]
-    #[arg(long, value_name = "DIR", requires = "target")]
+    #[arg(long, value_name = "DIR")]
     pub server: Option<String>,
     /// Parameters of the workload that all runs share
     #[command(flatten)]

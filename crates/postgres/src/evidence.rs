@@ -6,7 +6,7 @@
 use crate::process::SharedMapping;
 use crate::session::InForce;
 use crate::watch::WatchedProcesses;
-use plumb_host::readings::{DiskStats, residency};
+use plumb_host::readings::{DiskStats, pages_untold, residency};
 use plumb_host::regular::open_regular;
 use plumb_units::{Bytes, Nanos};
 use std::fs;
@@ -41,6 +41,8 @@ pub struct LogFacts {
     pub bytes: Bytes,
     /// Positions of begin and end in the log, bytes.
     pub positions: [u64; 2],
+    /// Images of whole pages, as the server counts them.
+    pub image_count: u64,
     /// Bytes of images of whole pages, as `pg_waldump` counts them in the files.
     pub image_bytes: Option<Bytes>,
     /// Size of a file of the log.
@@ -73,7 +75,7 @@ impl PlaceFacts {
     }
 }
 
-/// Pages of the data files, when the work began.
+/// Pages of a table's files, when the work began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CachedPages {
     /// Pages that the page cache had.
@@ -82,14 +84,19 @@ pub struct CachedPages {
 }
 
 impl CachedPages {
-    /// Counts the pages of these files; `None` if the kernel tells nothing of one of them.
+    /// Counts the pages of these files. Returns `None` if there are none, or the kernel tells
+    /// nothing of a file.
     #[must_use]
     pub fn of(files: &[PathBuf]) -> Option<CachedPages> {
-        files.iter().try_fold(CachedPages::default(), |sum, path| {
+        let pages = files.iter().try_fold(CachedPages::default(), |sum, path| {
             let file = open_regular(path).ok()?;
+            if pages_untold(file.as_fd()).is_some() {
+                return None;
+            }
             let found = residency(file.as_fd(), Bytes(file.metadata().ok()?.len())).ok()?;
             Some(CachedPages { cached: sum.cached + found.resident_pages, all: sum.all + found.total_pages })
-        })
+        });
+        pages.filter(|pages| pages.all > 0)
     }
 
     /// Returns the share of the pages that the page cache had.

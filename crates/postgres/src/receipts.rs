@@ -15,7 +15,7 @@
 //! If nothing outside tells two values apart, the receipt is marked as the server's word.
 
 use crate::evidence::{GivenSetting, ServerEvidence};
-use crate::run::PAGE_CACHE;
+use crate::run::FILLED;
 use crate::session::InForce;
 use plumb_record::{Held, Receipt, ReceiptReading, Seen};
 use plumb_units::{Bytes, TakesEffect};
@@ -37,11 +37,13 @@ const WORKER_READS_MIN: f64 = 0.5;
 /// Share of log bytes over that of the index: above the first it was logged, below the second not.
 const LOGGED_MIN: f64 = 0.5;
 const UNLOGGED_MAX: f64 = 0.1;
+/// Readings of log bytes for each page image are alike within this share.
+const LOG_STEP: f64 = 0.5;
 /// Shared memory besides the buffers: locks, sessions, the log's buffers.
 const SHARED_OVER_MAX: f64 = 1.5;
 const SHARED_BESIDE: f64 = 64.0 * MEGABYTE;
 const MEGABYTE: f64 = 1024.0 * 1024.0;
-/// Least share of the data files' pages in a page cache that is filled, and most in an empty one.
+/// Least share of the table's pages in a page cache that is filled, and most in an empty one.
 const FILLED_MIN: f64 = 0.9;
 const EMPTY_MAX: f64 = 0.1;
 /// Between two readings that are counts or truth values.
@@ -107,7 +109,7 @@ impl EvidenceSource {
             EvidenceSource::Page => "a page of the table's file",
             EvidenceSource::LogFiles => "files in pg_wal",
             EvidenceSource::DeviceNumbers => "the kernel's number of the data directory's device",
-            EvidenceSource::PageCache => "cachestat or mincore: pages of the data files in the page cache",
+            EvidenceSource::PageCache => "cachestat or mincore: pages of the table in the page cache",
             EvidenceSource::Samples => "samples of wait events in the record",
         }
     }
@@ -458,14 +460,32 @@ fn wal_level(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
 
 /// Bytes of the log and of its page images, from the files of the log.
 fn page_images(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
-    let Some(images) = evidence.log.image_bytes else {
-        return unknown("pg_waldump is not installed, or could not read the log");
-    };
-    let what = format!("pg_waldump: {images} of page images in {} of log", evidence.log.bytes);
     let off = asked.name == "full_page_writes" && asked.canonical == "off";
+    let Some(images) = evidence.log.image_bytes else {
+        return images_by_the_server(asked, off, evidence);
+    };
+    let (count, bytes) = (evidence.log.image_count, evidence.log.bytes);
+    let what = format!("pg_waldump: {images} of {count} page images in {bytes} of log");
     let holds = if off { images.0 == 0 } else { images.0 > 0 };
-    let step = (images.0 as f64 * MEMORY_STEP).max(MEMORY_STEP_LEAST / 4.0);
-    outside(what, held(holds), Shift { value: images.0 as f64, step })
+    let each = images.0 as f64 / count.max(1) as f64;
+    outside(what, held(holds), Shift { value: each, step: each * MEMORY_STEP })
+}
+
+/// Judges page images by their number, where `pg_waldump` is missing, or a checkpoint has removed
+/// files of the log before it read them. Compression shows in the bytes of log for each image.
+fn images_by_the_server(asked: &GivenSetting, off: bool, evidence: &ServerEvidence) -> Judged {
+    let (count, bytes) = (evidence.log.image_count, evidence.log.bytes);
+    let server = by_the_server(asked, evidence);
+    let each = bytes.0 as f64 / count.max(1) as f64;
+    let what = format!(
+        "{}; pg_stat_wal: {count} page images in {bytes} of log, which pg_waldump could not read",
+        server.evidence
+    );
+    let holds = server.held == Held::Held && (count == 0) == off;
+    // The log has other records, too, so that only a large difference is one of the images.
+    let value = if count == 0 { 0.0 } else { each };
+    let reading = Shift { value, step: value * LOG_STEP };
+    Judged { seen: Seen::Inside, ..outside(what, held(holds), reading) }
 }
 
 /// Share of the log that the background process wrote: sessions write it themselves if they wait.
@@ -571,13 +591,13 @@ fn sampler(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     outside(what, held((between > 0) == is_on(&asked.value)), counted(u64::from(between > 0)))
 }
 
-/// Pages of the data files when the work begins.
+/// Pages of the table when the work begins.
 fn page_cache(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let Some(pages) = evidence.page_cache else {
-        return unknown("the kernel does not tell which pages of the data files are in the page cache");
+        return unknown("the kernel does not tell which pages of the table are in the page cache");
     };
-    let what = format!("{} of {} pages of the data files were in the page cache", pages.cached, pages.all);
-    let holds = match asked.value == PAGE_CACHE[1] {
+    let what = format!("{} of {} pages of the table were in the page cache", pages.cached, pages.all);
+    let holds = match asked.value == FILLED {
         true => pages.share() >= FILLED_MIN,
         false => pages.share() <= EMPTY_MAX,
     };

@@ -96,15 +96,16 @@ impl PostgresRun {
         Ok(assemble::record(&ran))
     }
 
-    /// Reads the files of the data if the study says so; returns what the page cache has of them.
-    /// Without the word nothing is counted.
-    fn page_cache(&self, data: &Path) -> Option<CachedPages> {
+    /// Reads all data files if the study says so; returns the pages of the table, or `None` if the
+    /// study says nothing about the page cache.
+    fn page_cache(&self, data: &Path, table: &Path) -> Option<CachedPages> {
         let asked = self.settings.iter().find(|set| set.name == WORDS[3])?;
-        let files = golden::files_below(&data.join("base"));
-        if asked.value == PAGE_CACHE[1] {
-            files.iter().for_each(|file| read_through(file));
+        if asked.value == FILLED {
+            golden::files_below(&data.join("base")).iter().for_each(|file| read_through(file));
         }
-        CachedPages::of(&files)
+        let next = |number: u32| PathBuf::from(format!("{}.{number}", table.display()));
+        let more = (1..).map(next).take_while(|file| file.exists());
+        CachedPages::of(&std::iter::once(table.to_path_buf()).chain(more).collect::<Vec<_>>())
     }
 
     fn measured(
@@ -117,7 +118,8 @@ impl PostgresRun {
         let device = plumb_io::describe_device(&path_of_text(&self.path))?;
         let mut beside = ServerSession::connect(server, "plumb readings")?;
         beside.run("a checkpoint is taken", "checkpoint")?;
-        let page_cache = self.page_cache(&borrowed.data());
+        let table = table_file(&borrowed.data(), &mut beside, execution.table())?;
+        let page_cache = self.page_cache(&borrowed.data(), &table);
         let devices = vec![device];
         let watched = disturbance::Watched::of(&devices);
         beside.flush_statistics()?;
@@ -150,7 +152,7 @@ impl PostgresRun {
             place: Some(PlaceFacts::of(&borrowed.data(), &path_of_text(&self.path))),
             shared: process::shared_mapping(server.pid().as_raw_nonzero().get()),
             page_cache,
-            page_checksum: page_checksum(&borrowed.data(), &mut beside, execution.table())?,
+            page_checksum: page_checksum(&table, &mut beside)?,
             disk: disk_later.zip(disk).map(|(later, earlier)| later.since(&earlier)),
             sort_lines: outcome.sort_lines.clone(),
             watched: seen,
@@ -199,9 +201,10 @@ pub(crate) fn with_the_server(of_clients: Stretch, watched: &WatchedProcesses, c
 /// directory of its data, and whether the page cache has its files.
 pub(crate) const WORDS: [&str; 4] = ["server", "sampler", "path", "page_cache"];
 /// The two states of the page cache that a study may ask for.
-pub(crate) const PAGE_CACHE: [&str; 2] = ["empty", "filled"];
+pub(crate) const PAGE_CACHE: [&str; 2] = ["empty", FILLED];
+pub(crate) const FILLED: &str = "filled";
 
-/// Reads a file to its end. What cannot be read is missing in the count of pages that follows.
+/// Reads a file to its end. A file that cannot be read lowers the count of pages that follows.
 fn read_through(path: &Path) {
     let Ok(mut file) = open_regular(path) else { return };
     let mut piece = vec![0; READ_BYTES];
@@ -296,6 +299,12 @@ fn syncs(session: &mut ServerSession<'_>) -> Result<Option<u64>, PostgresError> 
     Ok(u64::try_from(count).ok())
 }
 
+/// Returns the page images that the server has written to its log.
+fn image_count(session: &mut ServerSession<'_>) -> Result<u64, PostgresError> {
+    let count: i64 = session.value("the page images are counted", "select wal_fpi from pg_stat_wal")?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
 /// Returns the statement that counts syncs of the log, by the columns of `pg_stat_wal`: version 18
 /// counts them in another view.
 fn statement_of_syncs(columns: &[String]) -> &'static str {
@@ -309,11 +318,16 @@ fn statement_of_syncs(columns: &[String]) -> &'static str {
 pub(crate) struct LogBegin {
     position: u64,
     syncs: Option<u64>,
+    images: u64,
 }
 
 impl LogBegin {
     pub(crate) fn read(session: &mut ServerSession<'_>) -> Result<LogBegin, PostgresError> {
-        Ok(LogBegin { position: log_position(session)?, syncs: syncs(session)? })
+        Ok(LogBegin {
+            position: log_position(session)?,
+            syncs: syncs(session)?,
+            images: image_count(session)?,
+        })
     }
 
     /// Returns what the log has of the time since, by all sessions of the server.
@@ -323,6 +337,7 @@ impl LogBegin {
         Ok(LogFacts {
             bytes: Bytes(end.saturating_sub(self.position)),
             positions: [self.position, end],
+            image_count: image_count(session)?.saturating_sub(self.images),
             syncs: counted.map(|(later, earlier)| later.saturating_sub(earlier)),
             ..LogFacts::default()
         })
@@ -358,18 +373,19 @@ fn segment(data: &Path) -> Option<Bytes> {
     sizes.map(|found| Bytes(found.len())).max()
 }
 
-/// Reads the checksum of the first page of a table from its file: bytes 8 and 9. A checkpoint comes
-/// first, because a page that the work has added is zeros in the file until it is written.
-fn page_checksum(
-    data: &Path,
-    session: &mut ServerSession<'_>,
-    table: &str,
-) -> Result<Option<u16>, PostgresError> {
-    session.run("a checkpoint is taken", "checkpoint")?;
+/// Returns the first file of a table.
+fn table_file(data: &Path, session: &mut ServerSession<'_>, table: &str) -> Result<PathBuf, PostgresError> {
     let statement = format!("select pg_relation_filepath('{table}')");
     let path: String = session.value("the table's file is looked for", &statement)?;
+    Ok(data.join(path))
+}
+
+/// Reads the checksum of the first page of a table from its file: bytes 8 and 9. A checkpoint comes
+/// first, because a page that the work has added is zeros in the file until it is written.
+fn page_checksum(table: &Path, session: &mut ServerSession<'_>) -> Result<Option<u16>, PostgresError> {
+    session.run("a checkpoint is taken", "checkpoint")?;
     let mut head = [0; 10];
-    let read = fs::File::open(data.join(PathBuf::from(path))).and_then(|mut file| file.read_exact(&mut head));
+    let read = fs::File::open(table).and_then(|mut file| file.read_exact(&mut head));
     Ok(read.ok().map(|()| u16::from_ne_bytes([head[8], head[9]])))
 }
 

@@ -500,6 +500,10 @@ const BRACKETS_MOST: usize = 4;
 /// the sides of each equality.
 pub(super) fn ordered(condition: &str) -> String {
     let plain = without_literal(condition);
+    // AND binds tighter than OR, so that a list with both has no order of parts.
+    if parts(unbracketed(&plain), " OR ").len() > 1 {
+        return unbracketed(&plain).to_string();
+    }
     let mut parts: Vec<String> = parts(unbracketed(&plain), " AND ").into_iter().map(equality).collect();
     parts.sort_unstable();
     parts.join(" AND ")

@@ -310,6 +310,7 @@ fn an_equality_with_its_sides_exchanged_is_the_same_condition() {
         ("(a.id >= b.id)", "(b.id >= a.id)"),
         ("(a.id <> b.id)", "(a.id = b.id)"),
         ("((a = b) OR (c = d))", "((a = b) AND (c = d))"),
+        ("a = b OR c = d AND e = f", "e = f AND a = b OR c = d"),
     ];
     for (one, another) in others {
         assert_ne!(ordered(one), ordered(another), "{one}");

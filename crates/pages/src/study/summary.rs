@@ -135,9 +135,9 @@ fn absolute(analysis: &Analysis) -> Option<String> {
         let (reference, treatment) = (median(pair.reference)?, median(pair.treatment)?);
         Some(format!("{}: {reference} to {treatment}", index + 1))
     };
-    let unit = measure.unit();
-    let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
-    let mut line = format!("{}{unit}, by claim ", measure.title().to_lowercase());
+    let (title, unit) = (measure.title().to_lowercase(), measure.unit());
+    let unit = if unit.is_empty() || unit == title { String::new() } else { format!(" ({unit})") };
+    let mut line = format!("{title}{unit}, by claim ");
     let mut count = 0;
     for shown in analysis.claims.iter().enumerate().filter_map(of_claim) {
         let more = if count == 0 { shown } else { format!(", {shown}") };

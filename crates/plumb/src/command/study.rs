@@ -263,7 +263,11 @@ pub(super) fn possible_plan(
         None if !arguments.factor.is_empty() => of_workload::study(arguments)?,
         None => find(arguments.study.as_deref().unwrap_or_default(), arguments)?,
     };
-    let (study, left_out) = study.possible().map_err(StudyError::from)?;
+    // Programs of this machine say nothing about a server elsewhere. It refuses what it lacks.
+    let (study, left_out) = match arguments.target.as_deref().is_some_and(visit::is_address) {
+        true => (study, Vec::new()),
+        false => study.possible().map_err(StudyError::from)?,
+    };
     let options = PlanOptions {
         rows: arguments.rows.or(earlier.and_then(|plan| other_rows(&plan.study, &study))),
         blocks: arguments.conduct.blocks.map(usize::from).or(earlier.map(|plan| plan.study.blocks)),

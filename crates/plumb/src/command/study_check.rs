@@ -4,7 +4,7 @@
 //! are asked about names and values only, and a running server of `--target` what it is.
 
 use super::study::possible_plan;
-use super::visit::{listed, looked_at};
+use super::visit::{inspected, listed};
 use crate::arguments::Study;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -30,7 +30,7 @@ fn check(arguments: &Study) -> Result<Outcome, Failure> {
     let settings: Vec<&Assignment> = plan.study.all_settings().collect();
     let path = arguments.conduct.path.first().map_or(Path::new("."), |path| path);
     let here = plan.study.vocabulary.here(&settings, path);
-    let visit = looked_at(arguments, &plan.study)?;
+    let visit = inspected(arguments, &plan.study)?;
     let (here, would) = match &visit {
         Some((visit, intentions)) => (on_server(here, visit), listed("\nThe study would", intentions)),
         None => (here, String::new()),

@@ -18,7 +18,7 @@ pub fn is_address(target: &str) -> bool {
 /// Shows what the study would do to the server of `--target`, and asks. None without an address.
 /// Fails if the server is unfit, the answer is no, or there is neither a terminal nor `--yes`.
 pub fn ask(arguments: &Study, study: &definition::Study) -> Result<Option<Visit>, Failure> {
-    let Some((visit, intentions)) = looked_at(arguments, study)? else { return Ok(None) };
+    let Some((visit, intentions)) = inspected(arguments, study)? else { return Ok(None) };
     match arguments.yes {
         true => output::remark(&listed("This study will", &intentions)),
         false => agreed("This study would", &intentions)?,
@@ -28,7 +28,7 @@ pub fn ask(arguments: &Study, study: &definition::Study) -> Result<Option<Visit>
 
 /// Returns the server of `--target` and the intentions of the study there; nothing is changed.
 /// Returns None if the target is no address.
-pub fn looked_at(
+pub fn inspected(
     arguments: &Study,
     study: &definition::Study,
 ) -> Result<Option<(Visit, Vec<String>)>, Failure> {

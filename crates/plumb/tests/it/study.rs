@@ -421,7 +421,7 @@ fn a_check_says_what_receipts_could_show_and_makes_nothing() {
         fs::write(&path, "#!/bin/sh\necho 'postgres (PostgreSQL) 15.4'\n").expect("a program");
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
     }
-    let on = |name| ["study", name, "--target", "postgres", "--server", "server", "--check"];
+    let on = |name| ["study", name, "--server", "server", "--check"];
     let shown = fine(here, on("pg-wal-sync-method"));
     assert!(
         shown.contains("2 claims of 3 arms, 9 blocks with the warm-up: 36 runs on PostgreSQL 15.4 of "),
@@ -439,6 +439,8 @@ fn a_check_says_what_receipts_could_show_and_makes_nothing() {
         shown.starts_with("pgbench-synchronous_commit: pgbench by synchronous_commit\n1 claim of 2 arms"),
         "{shown}"
     );
+    let (_, line) = refused(here, on("large-sort"));
+    assert!(line.contains("--server: there is no setting server"), "{line}");
     let (code, line) = refused(here, on("pg-io-method"));
     assert!(
         line.starts_with("study pg-io-method: no level of method is possible here: io_method is known from")

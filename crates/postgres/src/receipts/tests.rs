@@ -236,6 +236,31 @@ fn checksums_are_read_from_a_page() {
 }
 
 #[test]
+fn page_images_are_counted_by_the_server_where_files_of_the_log_are_gone() {
+    let mut evidence = with(build(), "wal_compression", "lz4", "");
+    let log = LogFacts { bytes: Bytes(1_000_000), image_count: 250, ..LogFacts::default() };
+    evidence.log = LogFacts { image_bytes: Some(Bytes(900_000)), ..log };
+    check(&evidence, Held::Held, "pg_waldump: 879 KB of 250 page images in 977 KB of log");
+    let (_, by_files) = receipts(&evidence);
+    evidence.log = log;
+    check(
+        &evidence,
+        Held::Held,
+        "pg_stat_wal: 250 page images in 977 KB of log, which pg_waldump could not read",
+    );
+    let (found, by_server) = receipts(&evidence);
+    assert_eq!(found[0].seen, Seen::Inside);
+    let difference = (by_files[0].value - by_server[0].value).abs();
+    assert!(difference < by_server[0].step, "the two are no evidence of a treatment: {difference}");
+    evidence.log.image_count = 0;
+    check(&evidence, Held::Contradicted, "0 page images");
+    let mut off = with(evidence, "full_page_writes", "off", "");
+    check(&off, Held::Held, "0 page images");
+    off.log.image_count = 1;
+    check(&off, Held::Contradicted, "1 page images");
+}
+
+#[test]
 fn a_page_cache_that_is_not_as_the_study_says_contradicts() {
     let mut evidence = build();
     let mut judged = |value: &str, cached: u64, held: Held| {

@@ -14,8 +14,8 @@
 //! dead process left; `drop database` does it otherwise.
 //!
 //! On this machine, receipts are those of plumb's own servers: the kernel's word about the server's
-//! processes. Elsewhere all receipts are the server's word. What other databases do in a run is
-//! counted by the server and is a finding of the run.
+//! processes. Elsewhere all receipts are the server's word. The server counts the work of other
+//! databases in a run: a finding and a circumstance.
 //!
 //! Rejected: plumb's tables in a schema of an existing database. Its catalogs would grow, and
 //! autovacuum, statistics and locks of the owner's tables would meet those of the study.
@@ -176,7 +176,8 @@ impl Visit {
         let changes = self.changes(&reload)?;
         if !changes.is_empty() && !self.facts.is_superuser {
             all.push(
-                "reload pg_hba.conf, too: a change of it that is not loaded yet is not seen by this user"
+                "reload pg_hba.conf, pg_ident.conf and settings that only superusers see: changes of them that are \
+                 not loaded yet are not seen by this user"
                     .to_string(),
             );
         }
@@ -210,16 +211,13 @@ impl Visit {
         if self.terms.journals.is_none() {
             return refused("its old value has no place to be noted; set HOME or XDG_STATE_HOME");
         }
-        let Some(undo) = &self.undo else {
-            let planned = reload::planned(&self.address, self.facts.number, wanted)?;
-            unloaded::require_none(&self.address, self.facts.is_superuser, &[])?;
-            return Ok(planned);
-        };
-        // What a killed study left is no change of others, and is put back first.
         let mut planned = reload::planned(&self.address, self.facts.number, wanted)?;
-        unloaded::require_none(&self.address, self.facts.is_superuser, &undo.names())?;
-        for set in &mut planned {
-            set.before = undo.back(&set.name).unwrap_or_else(|| set.before.take());
+        // What a killed study left is no change of others, and is put back first.
+        let ours = self.undo.as_ref().map(Undo::names).unwrap_or_default();
+        unloaded::require_none(&self.address, self.facts.is_superuser, &ours)?;
+        for set in planned.iter_mut().filter(|_| self.undo.is_some()) {
+            let back = self.undo.as_ref().and_then(|undo| undo.back(&set.name));
+            set.before = back.unwrap_or_else(|| set.before.take());
         }
         Ok(planned)
     }

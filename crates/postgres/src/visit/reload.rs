@@ -24,6 +24,7 @@
 //! [`unloaded`]: super::unloaded
 
 use super::journal::{self, ChangedSetting, Journal, JournalFile};
+use super::unloaded;
 use crate::PostgresError;
 use crate::address::ServerAddress;
 use crate::receipts::is_on;
@@ -115,8 +116,8 @@ pub(super) fn context(session: &mut ServerSession<'_>, name: &str) -> Result<Opt
 }
 
 /// The session of the one process that changes a server's settings.
-struct Guard {
-    _session: Client,
+pub(super) struct Guard {
+    session: Client,
 }
 
 impl fmt::Debug for Guard {
@@ -127,10 +128,17 @@ impl fmt::Debug for Guard {
 
 impl Guard {
     /// Connects the session, and fails if another process has one.
-    fn take(server: &ServerAddress) -> Result<Guard, PostgresError> {
+    pub fn take(server: &ServerAddress) -> Result<Guard, PostgresError> {
         let mut session = server.open(&own_guard(), Box::new(|_| {}))?;
+        let idle = session.batch_execute("set idle_session_timeout = 0");
+        idle.map_err(|error| server.failed("other studies are looked for", &error))?;
         require_alone(&mut session, server)?;
-        Ok(Guard { _session: session })
+        Ok(Guard { session })
+    }
+
+    /// Fails if the session has ended, or another process has one.
+    fn require(&mut self, server: &ServerAddress) -> Result<(), PostgresError> {
+        require_alone(&mut self.session, server)
     }
 }
 
@@ -148,8 +156,8 @@ fn require_alone(session: &mut Client, server: &ServerAddress) -> Result<(), Pos
     match others.first() {
         None => Ok(()),
         Some(row) => Err(PostgresError::Unfit(format!(
-            "{server}: --allow-reload: another study changes settings of this server, in the session {} of process {} \
-             there; wait for its end",
+            "{server}: another study changes settings of this server, in the session {} of process {} there; wait for its \
+             end",
             text(row, 0),
             text(row, 1)
         ))),
@@ -293,7 +301,8 @@ pub(super) struct Reloads {
     file: Option<JournalFile>,
     /// Values that ALTER SYSTEM has set by now, in the order of the journal.
     present: Vec<Option<String>>,
-    _guard: Guard,
+    guard: Guard,
+    is_superuser: bool,
 }
 
 impl Reloads {
@@ -302,15 +311,16 @@ impl Reloads {
         server: &ServerAddress,
         directory: &Path,
         settings: Vec<ChangedSetting>,
+        guard: Guard,
+        is_superuser: bool,
     ) -> Result<Reloads, PostgresError> {
-        let guard = Guard::take(server)?;
         let identity = identity(&mut ServerSession::connect(server, "plumb visit")?)?;
         let (host, process) = (machine::describe().name, std::process::id());
         let made = format!("{} by process {process} of {host}", Moment::of(clock::wall()).iso());
         let present = settings.iter().map(|set| set.before.clone()).collect();
         let journal = journal::new(&identity, &server.to_string(), made, settings);
         let file = JournalFile::make(directory, &journal)?;
-        Ok(Reloads { server: server.clone(), journal, file: Some(file), present, _guard: guard })
+        Ok(Reloads { server: server.clone(), journal, file: Some(file), present, guard, is_superuser })
     }
 
     /// Sets the values of an arm, and waits until they are in force. Returns the value in force of
@@ -319,6 +329,9 @@ impl Reloads {
         &mut self,
         value_of: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Vec<(String, String)>, PostgresError> {
+        self.guard.require(&self.server)?;
+        let ours: Vec<&str> = self.journal.settings.iter().map(|set| set.name.as_str()).collect();
+        unloaded::require_none(&self.server, self.is_superuser, &ours)?;
         let mut session = ServerSession::connect(&self.server, "plumb visit")?;
         let mut changes = false;
         for (setting, present) in self.journal.settings.iter().zip(&mut self.present) {

@@ -1,7 +1,7 @@
 //! The database of a visit, from its making to its end.
 
 use super::journal::ChangedSetting;
-use super::reload::{Reloads, Wanted};
+use super::reload::{Guard, Reloads, Wanted};
 use super::{PREFIX, Visit, mark, quoted, run};
 use crate::PostgresError;
 use crate::address::ServerAddress;
@@ -103,6 +103,10 @@ impl<'a> VisitedTarget<'a> {
             let wanted = |set: &ChangedSetting| Wanted { name: set.name.clone(), values: set.ours.clone() };
             self.changes = self.visit.changes(&self.changes.iter().map(wanted).collect::<Vec<_>>())?;
         }
+        let guard = match self.changes.is_empty() {
+            true => None,
+            false => Some(Guard::take(&self.visit.address)?),
+        };
         for left in &self.visit.left {
             OwnDatabase::drop_now(&self.visit.address, left)?;
         }
@@ -112,8 +116,10 @@ impl<'a> VisitedTarget<'a> {
         let own = database.server.at(&database.name);
         let mut session = ServerSession::connect(&own, "plumb load")?;
         workload::execution(self.work.workload.name)?.load(&mut session, &self.work, &self.opening.cancel)?;
-        if let (false, Some(directory)) = (self.changes.is_empty(), &self.visit.terms.journals) {
-            self.reloads = Some(Reloads::begin(&self.visit.address, directory, self.changes.clone())?);
+        if let Some((guard, directory)) = guard.zip(self.visit.terms.journals.as_ref()) {
+            let (changes, is_superuser) = (self.changes.clone(), self.visit.facts.is_superuser);
+            self.reloads =
+                Some(Reloads::begin(&self.visit.address, directory, changes, guard, is_superuser)?);
         }
         Ok(())
     }
@@ -218,7 +224,7 @@ impl Target for VisitedTarget<'_> {
             false => ", the settings of the arm were written and loaded where they differ",
         };
         let between_runs = format!(
-            "the index of the last run was dropped{reloads}; the server ran on, with what its caches and those of the system had"
+            "the index of the last run was dropped{reloads}; the server ran on, and its buffers and the page cache kept their content"
         );
         Ok(Environment { between_runs: Some(between_runs), ..now })
     }

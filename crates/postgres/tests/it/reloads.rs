@@ -102,6 +102,20 @@ fn values_are_noted_set_checked_and_put_back() {
         let log = record.statistics.iter().find(|row| row.name == "redo size").expect("a statistic");
         assert!(log.total > 0, "an index build is logged: {log:?}");
     }
+    // A change that another writes between two runs is not loaded.
+    let conf = changed.host.cluster.data().join("postgresql.conf");
+    let text = fs::read_to_string(&conf).expect("a file");
+    fs::write(&conf, format!("{text}\nwork_mem = 5MB\n")).expect("a file");
+    let NoRecord::Failed(failure) = target.run(&arms[0], &changed.cancel).expect_err("refused") else {
+        panic!("a failure")
+    };
+    assert!(failure.why.contains("has work_mem = 5MB, and 4096kB is in force"), "{failure:?}");
+    fs::write(&conf, format!("{text}\nno_such_setting = 1\n")).expect("a file");
+    let NoRecord::Failed(failure) = target.run(&arms[0], &changed.cancel).expect_err("refused") else {
+        panic!("a failure")
+    };
+    assert!(failure.why.contains("the server loads no file until that is mended"), "{failure:?}");
+    fs::write(&conf, text).expect("a file");
     assert_eq!(target.end(), Vec::<String>::new());
     assert_eq!((changed.size().as_str(), changed.host.altered()), ("1536MB", before));
     assert!(changed.journals().is_empty());

@@ -113,7 +113,8 @@ fn alike(used: &UsedBlocks<'_>, claim: &Claim, change: Change) -> Option<String>
         let readings = records.flat_map(|record| &record.readings).filter(|reading| reading.setting == name);
         let (values, steps): (Vec<f64>, Vec<f64>) =
             readings.map(|reading| (reading.value, reading.step)).unzip();
-        (!values.is_empty()).then(|| (median(&values), steps.into_iter().fold(0.0, f64::max)))
+        // A run far from the others has a step of its own size, which says nothing of the median.
+        (!values.is_empty()).then(|| (median(&values), median(&steps)))
     };
     let compared = settings.iter().filter_map(|name| {
         let ((to, one), (from, other)) = (readings(&sides.to, name)?, readings(&sides.from, name)?);
