@@ -37,6 +37,9 @@ const COUNTERS: &str = "select datname = current_database(), sum(temp_bytes)::bi
                         sum(active_time)::float8 \
                         from pg_stat_database where datname is not null group by 1";
 
+/// Longest time for which ended sessions are waited for, and the time between two looks.
+const ENDED: Nanos = Nanos(2_000_000_000);
+const ENDING: Duration = Duration::from_millis(5);
 /// Statements of other databases that are older than a number of seconds.
 const OUTLASTING: &str = "select count(*) from pg_stat_activity where state = 'active' \
                           and datname <> current_database() \
@@ -206,8 +209,9 @@ impl Place<'_> {
         let log = log.map(|log| log.until_now(&mut readings)).transpose()?.unwrap_or_default();
         let evidence = ServerEvidence { log, ..self.evidence(begun.settings()?, elapsed, &outcome) };
         let checks = begun.verify()?;
-        // A session that ends publishes its counters.
+        // A session that ends publishes its counters, and then leaves the list of sessions.
         drop(begun);
+        wait_for_ended_sessions(&mut readings)?;
         drop_indexes(&mut readings, execution.table())?;
         readings.flush_statistics()?;
         let activity = Activity::read(&mut readings)?;
@@ -340,6 +344,18 @@ fn cancelled_with(
         drop(working);
         worked
     })
+}
+
+/// Waits until the reading session is the only one of its database.
+fn wait_for_ended_sessions(readings: &mut ServerSession<'_>) -> Result<(), PostgresError> {
+    const DURING: &str = "the ended sessions are waited for";
+    let others = "select count(*) from pg_stat_activity where datname = current_database() \
+                  and pid <> pg_backend_pid()";
+    let begin = clock::now();
+    while readings.value::<i64>(DURING, others)? > 0 && clock::now().saturating_sub(begin) < ENDED {
+        thread::sleep(ENDING);
+    }
+    Ok(())
 }
 
 /// Cancels the statements of plumb's sessions in its database.

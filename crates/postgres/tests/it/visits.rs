@@ -225,7 +225,7 @@ fn a_server_whose_processes_are_not_seen_is_told_by_its_own_word() {
          'select pg_catalog.pg_backend_pid() + 100000000'; create view elsewhere.pg_stat_activity as \
          select pid + 100000000 as pid, backend_start from pg_catalog.pg_stat_activity",
     );
-    let study = study_on("", "20K", &levels("maintenance_work_mem", "1MB", "16MB"));
+    let study = study_on("", "50K", &levels("maintenance_work_mem", "1MB", "16MB"));
     let visit = visit(&host, "-c search_path=elsewhere,public,pg_catalog");
     let intentions = visit.intentions(&study).expect("a study of sessions").join("\n");
     assert!(intentions.contains("of its disk, whose free room is not seen from here"), "{intentions}");
