@@ -242,7 +242,8 @@ fn the_page_cache_has_the_files_of_a_scan_or_not_as_the_study_says() {
     let state = |value: &str| receipt(&loaded.run(&[("page_cache", value)]), "page_cache");
     assert_eq!(state("filled"), (Held::Held, Seen::Outside));
     assert_eq!(state("empty"), (Held::Contradicted, Seen::Outside), "the run before has read them");
-    plumb_study::settle::settle(&loaded.cluster.borrowed().files(), &[]);
+    let settled = plumb_study::settle::settle(&loaded.cluster.borrowed().files(), &[]);
+    assert!(settled.resident_pages < settled.total_pages / 10, "{settled:?}");
     assert_eq!(state("empty"), (Held::Held, Seen::Outside));
 }
 
