@@ -249,25 +249,14 @@ fn figures_side_by_side(plans: &Plans) -> Table {
             .zip(&row.places)
             .map(|(arm, place)| place.map(|place| &arm.plan.operations[place]))
             .collect();
-        let mut cells = vec![Cell::from(names(&found))];
+        let first = found.iter().flatten().next();
+        let mut cells = vec![Cell::from(first.map_or_else(String::new, |operation| indented(operation)))];
         for (_, of) in &figures {
             cells.extend(found.iter().map(|operation| Cell::from(operation.map_or_else(String::new, of))));
         }
         table.row(cells);
     }
     table
-}
-
-/// Returns the operator of the first arm that has it, and those of others with another name.
-fn names(found: &[Option<&PlanOperation>]) -> String {
-    let mut all: Vec<&PlanOperation> = Vec::new();
-    for operation in found.iter().flatten() {
-        if all.iter().all(|known| known.operation != operation.operation) {
-            all.push(operation);
-        }
-    }
-    let Some((first, others)) = all.split_first() else { return String::new() };
-    others.iter().fold(indented(first), |names, other| format!("{names} / {}", other.operation))
 }
 
 fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {

@@ -3,6 +3,7 @@
 //! Rules read nothing but this value, no server and no /proc. So a test changes one fact, and sees
 //! the rule that depends on it fail.
 
+use crate::installation;
 use crate::process::SharedMapping;
 use crate::session::InForce;
 use crate::watch::WatchedProcesses;
@@ -13,6 +14,10 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// The two states of the page cache that a study may ask for.
+pub(crate) const PAGE_CACHE: [&str; 2] = ["empty", FILLED];
+pub(crate) const FILLED: &str = "filled";
 
 /// A setting of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +80,23 @@ impl PlaceFacts {
     }
 }
 
+/// Program of a server's first process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramFacts {
+    /// Path without links, by the kernel.
+    pub path: PathBuf,
+    pub sha256: String,
+}
+
+impl ProgramFacts {
+    /// Reads it from `/proc`; `None` if this user may not.
+    #[must_use]
+    pub fn of(postmaster: i32) -> Option<ProgramFacts> {
+        let link = PathBuf::from(format!("/proc/{postmaster}/exe"));
+        Some(ProgramFacts { path: fs::read_link(&link).ok()?, sha256: installation::sha256(&link)? })
+    }
+}
+
 /// Pages of a table's files, when the work began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CachedPages {
@@ -116,6 +138,7 @@ pub struct ServerEvidence {
     pub done: WorkDone,
     pub log: LogFacts,
     pub place: Option<PlaceFacts>,
+    pub program: Option<ProgramFacts>,
     pub shared: Option<SharedMapping>,
     /// `None` if the study does not ask for a state of the page cache, or the kernel tells none.
     pub page_cache: Option<CachedPages>,

@@ -40,11 +40,23 @@ pub(crate) fn impossible(level: &[Assignment], study: &[&Assignment]) -> Option<
     if let Some(named) = level.iter().find(|set| set.name == WORDS[0]) {
         return Installation::find(Some(&named.value)).err().map(|error| error.to_string());
     }
-    let installed: Vec<Installation> =
-        servers(study).into_iter().filter_map(|(_, found)| found.ok()).collect();
+    let mut installed = Vec::new();
+    for (named, found) in servers(study) {
+        match found {
+            Ok(installation) => installed.push(installation),
+            // A server of another level is that level's fault.
+            Err(error) if named.is_some() && is_of_all(study) => return Some(error.to_string()),
+            Err(_) => {}
+        }
+    }
     let asked = level.iter().filter(|set| is_of_server(&set.name));
     let mut pairs = asked.flat_map(|set| installed.iter().map(move |installation| (set, installation)));
     pairs.find_map(|(set, installation)| lacks(installation, set))
+}
+
+/// True if the study names one server for all its arms.
+fn is_of_all(study: &[&Assignment]) -> bool {
+    study.iter().filter(|set| set.name == WORDS[0]).count() == 1
 }
 
 /// True for a setting that `postgres` takes as an option.
@@ -105,7 +117,6 @@ pub(crate) fn here(settings: &[&Assignment], path: &Path) -> Here {
     let evidence = |set: &&Assignment| {
         let source = rule_of(&set.name).map_or(EvidenceSource::Server, |rule| rule.source);
         let (seen, by) = match missing(source) {
-            _ if WORDS[0] == set.name => (Seen::Outside, "sha256 of the program".to_string()),
             _ if parameter(&set.name).is_some() => (Seen::Inside, "plumb's own work".to_string()),
             Some(why) => (Seen::Inside, format!("{}: {why}", EvidenceSource::Server.words())),
             None if source.is_outside() => (Seen::Outside, source.words().to_string()),

@@ -125,12 +125,7 @@ impl Installation {
 
     #[must_use]
     pub fn sha256(&self) -> Option<String> {
-        let mut file = fs::File::open(self.program("postgres")).ok()?;
-        let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
-        while let count @ 1.. = file.read(&mut piece).ok()? {
-            hash.update(&piece[..count]);
-        }
-        Some(hex(&hash.finalize()))
+        sha256(&self.program("postgres"))
     }
 
     /// Names the server in the record of a run by its version, and by its build if that is not
@@ -149,6 +144,16 @@ impl Installation {
         let hash = self.sha256().map_or(String::new(), |hash| format!(", sha256 {}", &hash[..16]));
         format!("PostgreSQL {} of {}{built}{hash}", self.version, self.directory.display())
     }
+}
+
+/// Returns the hash of a program's file; `None` if it cannot be read.
+pub(crate) fn sha256(program: &Path) -> Option<String> {
+    let mut file = fs::File::open(program).ok()?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
+    while let count @ 1.. = file.read(&mut piece).ok()? {
+        hash.update(&piece[..count]);
+    }
+    Some(hex(&hash.finalize()))
 }
 
 /// Returns the directory that the links of a directory's programs lead to, because the server's

@@ -14,8 +14,7 @@
 //!
 //! If nothing outside tells two values apart, the receipt is marked as the server's word.
 
-use crate::evidence::{GivenSetting, ServerEvidence};
-use crate::run::FILLED;
+use crate::evidence::{FILLED, GivenSetting, ServerEvidence};
 use crate::session::InForce;
 use plumb_record::{Held, Receipt, ReceiptReading, Seen};
 use plumb_units::{Bytes, TakesEffect};
@@ -85,6 +84,7 @@ pub enum EvidenceSource {
     LogFiles,
     DeviceNumbers,
     PageCache,
+    Program,
     Samples,
 }
 
@@ -110,6 +110,7 @@ impl EvidenceSource {
             EvidenceSource::LogFiles => "files in pg_wal",
             EvidenceSource::DeviceNumbers => "the kernel's number of the data directory's device",
             EvidenceSource::PageCache => "cachestat or mincore: pages of the table in the page cache",
+            EvidenceSource::Program => "/proc/PID/exe: path and sha256 of the server's program",
             EvidenceSource::Samples => "samples of wait events in the record",
         }
     }
@@ -210,9 +211,10 @@ pub const RULES: &[SettingRule] = &[
     inside("bgwriter_lru_maxpages", 14, Reload),
     // Hidden ones, which the server's own list leaves out.
     inside("trace_sort", 14, Session),
-    // Whether wait events are sampled, and whether the page cache has the files.
+    // Words of a study: sampling, the page cache, the server's program.
     rule("sampler", 14, EvidenceSource::Samples, sampler).takes(Session),
     rule("page_cache", 14, EvidenceSource::PageCache, page_cache).takes(Session),
+    rule("server", 14, EvidenceSource::Program, server).takes(TakesEffect::Build),
     // Fixed at creation: a place, and options of initdb.
     rule("path", 14, EvidenceSource::DeviceNumbers, path).takes(Creation).of_io(),
     rule("data_checksums", 14, EvidenceSource::Page, data_checksums).takes(Creation),
@@ -540,6 +542,18 @@ fn data_checksums(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let what = format!("the first page of the table's file has the checksum {found:#06x}");
     let wanted = is_on(&asked.value);
     outside(what, held((found != 0) == wanted), counted(u64::from(found != 0)))
+}
+
+/// The program that runs, which a directory of links may hide.
+fn server(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+    let Some(program) = &evidence.program else {
+        return unknown("/proc/PID/exe of the server cannot be read");
+    };
+    let hash = program.sha256.get(..16).unwrap_or_default();
+    let what = format!("/proc/PID/exe: {}, sha256 {hash}", program.path.display());
+    // Of two programs with one number, one in four billion is another.
+    let number = program.sha256.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    outside(what, held(Path::new(&asked.canonical) == program.path), counted(u64::from(number.unwrap_or(0))))
 }
 
 /// Place of the data directory: below the path, on its device.

@@ -13,7 +13,9 @@
 use crate::PostgresError;
 use crate::assemble::{self, MadeRun};
 use crate::cluster::{Borrowed, RunningServer};
-use crate::evidence::{CachedPages, GivenSetting, LogFacts, PlaceFacts, ServerEvidence};
+use crate::evidence::{
+    CachedPages, FILLED, GivenSetting, LogFacts, PlaceFacts, ProgramFacts, ServerEvidence,
+};
 use crate::golden;
 use crate::installation::{Installation, said};
 use crate::process;
@@ -136,12 +138,7 @@ impl PostgresRun {
         let (end_wall, disk_later) = (clock::wall(), self::disk(&devices));
         let seen = watch.end();
         let outcome = begun.outcome()?;
-        let log = log.until_now(&mut beside)?;
-        let log = LogFacts {
-            segment: segment(&borrowed.data()),
-            image_bytes: images(borrowed, log.positions),
-            ..log
-        };
+        let log = with_the_files(borrowed, log.until_now(&mut beside)?);
         let evidence = ServerEvidence {
             major: borrowed.installation.major,
             asked: Vec::new(),
@@ -149,6 +146,7 @@ impl PostgresRun {
             elapsed,
             done: outcome.done,
             log,
+            program: ProgramFacts::of(postmaster),
             place: Some(PlaceFacts::of(&borrowed.data(), &path_of_text(&self.path))),
             shared: process::shared_mapping(server.pid().as_raw_nonzero().get()),
             page_cache,
@@ -200,9 +198,6 @@ pub(crate) fn with_the_server(of_clients: Stretch, watched: &WatchedProcesses, c
 /// Words of a study that are no settings of the server: which server, whether it is sampled, the
 /// directory of its data, and whether the page cache has its files.
 pub(crate) const WORDS: [&str; 4] = ["server", "sampler", "path", "page_cache"];
-/// The two states of the page cache that a study may ask for.
-pub(crate) const PAGE_CACHE: [&str; 2] = ["empty", FILLED];
-pub(crate) const FILLED: &str = "filled";
 
 /// Reads a file to its end. A file that cannot be read lowers the count of pages that follows.
 fn read_through(path: &Path) {
@@ -271,12 +266,16 @@ fn asked(
     let names: Vec<&str> = settings.iter().map(|set| set.name.as_str()).filter(|name| known(name)).collect();
     let canonical = borrowed.effective(&given, &names)?;
     let of_name = |name: &str| names.iter().position(|known| *known == name).map(|at| canonical[at].clone());
-    let asked =
-        settings.iter().filter(|set| set.name != WORDS[0]).map(|Assignment { name, value }| GivenSetting {
-            canonical: of_name(name).unwrap_or_else(|| value.clone()),
-            name: name.clone(),
-            value: value.clone(),
-        });
+    let program = borrowed.installation.program("postgres");
+    let program = program.canonicalize().unwrap_or(program).display().to_string();
+    let asked = settings.iter().map(|Assignment { name, value }| GivenSetting {
+        canonical: match name == WORDS[0] {
+            true => program.clone(),
+            false => of_name(name).unwrap_or_else(|| value.clone()),
+        },
+        name: name.clone(),
+        value: value.clone(),
+    });
     Ok(asked.collect())
 }
 
@@ -342,6 +341,11 @@ impl LogBegin {
             ..LogFacts::default()
         })
     }
+}
+
+/// Adds what the files of the log show.
+fn with_the_files(borrowed: &Borrowed, log: LogFacts) -> LogFacts {
+    LogFacts { segment: segment(&borrowed.data()), image_bytes: images(borrowed, log.positions), ..log }
 }
 
 /// Returns the bytes of page images between two positions, as `pg_waldump` counts them.

@@ -7,10 +7,11 @@
 //! A study for the engine runs on a server if its file has a table `[postgres]`. The keys in it
 //! replace those of the file; nothing is translated by guess.
 
+use crate::evidence::PAGE_CACHE;
 use crate::foresight;
 use crate::installation::{Installation, said};
 use crate::receipts::{is_on, rule_of};
-use crate::run::{PAGE_CACHE, WORDS};
+use crate::run::WORDS;
 use crate::workload::{WORKLOADS, parameter};
 use plumb_study::vocabulary::{
     Assignment, Figure, Here, Join, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,

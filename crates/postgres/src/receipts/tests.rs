@@ -1,7 +1,7 @@
 //! Treatments that do nothing, each of which a server reports as set.
 
 use super::*;
-use crate::evidence::{CachedPages, LogFacts, WorkDone};
+use crate::evidence::{CachedPages, LogFacts, ProgramFacts, WorkDone};
 use crate::process::{Counters, SharedMapping};
 use crate::recorded;
 use crate::watch::{Process, WatchedProcesses};
@@ -233,6 +233,22 @@ fn checksums_are_read_from_a_page() {
     evidence.log = LogFacts { segment: Some(Bytes(Bytes::M)), ..LogFacts::default() };
     evidence.asked = vec![asked("wal_segment_size", "1M")];
     check(&evidence, Held::Held, "files of 1.00 MB in pg_wal");
+}
+
+#[test]
+fn the_program_that_runs_is_the_receipt_of_a_server() {
+    let mut evidence = build();
+    evidence.asked =
+        vec![GivenSetting { canonical: "/a/bin/postgres".to_string(), ..asked("server", "/link") }];
+    check(&evidence, Held::NotChecked, "cannot be read");
+    let mut runs = |path: &str, sha256: &str, held: Held| {
+        evidence.program = Some(ProgramFacts { path: path.into(), sha256: sha256.to_string() });
+        check(&evidence, held, path);
+        receipts(&evidence).1[0].value
+    };
+    let one = runs("/a/bin/postgres", &"0123456789abcdef".repeat(4), Held::Held);
+    assert_ne!(one, runs("/a/bin/postgres", &"1123456789abcdef".repeat(4), Held::Held));
+    runs("/b/bin/postgres", &"0123456789abcdef".repeat(4), Held::Contradicted);
 }
 
 #[test]

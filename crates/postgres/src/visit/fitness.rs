@@ -18,7 +18,8 @@ use postgres::Row;
 const OLDEST: i32 = 140_000;
 const FACTS: &str = "select current_setting('server_version'), current_setting('server_version_num')::int, \
                      pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on', \
-                     (select rolcreatedb or rolsuper from pg_roles where rolname = current_user), current_user::text, \
+                     (select rolcreatedb or rolsuper from pg_roles where rolname = current_user), \
+                     current_user::text, \
                      current_setting('is_superuser') = 'on'";
 /// Process of a session with its start, and the time, in seconds.
 const MEETING: &str = "select pg_backend_pid(), (select extract(epoch from backend_start)::float8 \

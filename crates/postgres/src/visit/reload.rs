@@ -23,6 +23,7 @@
 //!
 //! [`unloaded`]: super::unloaded
 
+use super::fitness::Facts;
 use super::journal::{self, ChangedSetting, Journal, JournalFile};
 use super::unloaded;
 use crate::PostgresError;
@@ -312,7 +313,7 @@ impl Reloads {
         directory: &Path,
         settings: Vec<ChangedSetting>,
         guard: Guard,
-        is_superuser: bool,
+        facts: &Facts,
     ) -> Result<Reloads, PostgresError> {
         let identity = identity(&mut ServerSession::connect(server, "plumb visit")?)?;
         let (host, process) = (machine::describe().name, std::process::id());
@@ -320,7 +321,14 @@ impl Reloads {
         let present = settings.iter().map(|set| set.before.clone()).collect();
         let journal = journal::new(&identity, &server.to_string(), made, settings);
         let file = JournalFile::make(directory, &journal)?;
-        Ok(Reloads { server: server.clone(), journal, file: Some(file), present, guard, is_superuser })
+        Ok(Reloads {
+            server: server.clone(),
+            journal,
+            file: Some(file),
+            present,
+            guard,
+            is_superuser: facts.is_superuser,
+        })
     }
 
     /// Sets the values of an arm, and waits until they are in force. Returns the value in force of

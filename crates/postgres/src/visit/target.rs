@@ -117,9 +117,8 @@ impl<'a> VisitedTarget<'a> {
         let mut session = ServerSession::connect(&own, "plumb load")?;
         workload::execution(self.work.workload.name)?.load(&mut session, &self.work, &self.opening.cancel)?;
         if let Some((guard, directory)) = guard.zip(self.visit.terms.journals.as_ref()) {
-            let (changes, is_superuser) = (self.changes.clone(), self.visit.facts.is_superuser);
-            self.reloads =
-                Some(Reloads::begin(&self.visit.address, directory, changes, guard, is_superuser)?);
+            let (server, facts) = (&self.visit.address, &self.visit.facts);
+            self.reloads = Some(Reloads::begin(server, directory, self.changes.clone(), guard, facts)?);
         }
         Ok(())
     }

@@ -226,8 +226,10 @@ fn scans_count_and_add_the_rows_that_the_generator_makes() {
         ("where", "store_id < 100 and prod_id >= 7"),
     ];
     let loaded = Loaded::make(place.path(), &installation, work("scan", &parameters));
-    let record = loaded.run(&[("max_parallel_workers_per_gather", "0")]);
+    let program = path_text(&installation.directory);
+    let record = loaded.run(&[("max_parallel_workers_per_gather", "0"), ("server", &program)]);
     is_right(&record);
+    assert_eq!(receipt(&record, "server"), (Held::Held, Seen::Outside));
     assert_eq!(record.checks.len(), 2, "{:?}", record.checks);
     assert_eq!(total(&record, "table scan rows gotten"), 40_000);
     assert_eq!(receipt(&record, "max_parallel_workers_per_gather"), (Held::Held, Seen::Outside));
