@@ -106,8 +106,8 @@ pub struct CachedPages {
 }
 
 impl CachedPages {
-    /// Counts the pages of these files. Returns `None` if there are none, or the kernel tells
-    /// nothing of a file.
+    /// Counts the pages of these files. Returns `None` if they have no page, or if the kernel tells
+    /// nothing of one of them.
     #[must_use]
     pub fn of(files: &[PathBuf]) -> Option<CachedPages> {
         let pages = files.iter().try_fold(CachedPages::default(), |sum, path| {

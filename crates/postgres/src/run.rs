@@ -110,6 +110,12 @@ impl PostgresRun {
         CachedPages::of(&std::iter::once(table.to_path_buf()).chain(more).collect::<Vec<_>>())
     }
 
+    /// Reads the server's program if the study names a server: a hash of the file takes time.
+    fn program(&self, postmaster: i32) -> Option<ProgramFacts> {
+        self.settings.iter().find(|set| set.name == WORDS[0])?;
+        ProgramFacts::of(postmaster)
+    }
+
     fn measured(
         &self,
         borrowed: &Borrowed,
@@ -146,7 +152,7 @@ impl PostgresRun {
             elapsed,
             done: outcome.done,
             log,
-            program: ProgramFacts::of(postmaster),
+            program: self.program(postmaster),
             place: Some(PlaceFacts::of(&borrowed.data(), &path_of_text(&self.path))),
             shared: process::shared_mapping(server.pid().as_raw_nonzero().get()),
             page_cache,

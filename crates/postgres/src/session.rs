@@ -42,14 +42,13 @@ impl InForce {
     /// Returns the value in bytes; `None` without a unit of memory.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
-        let digits = self.unit.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let scale = match &self.unit[digits.len()..] {
+        let (times, name) = parts_of_unit(&self.unit)?;
+        let scale = match name {
             "B" => 1,
             "kB" => Bytes::K,
             "MB" => Bytes::M,
             _ => return None,
         };
-        let times = if digits.is_empty() { 1 } else { digits.parse().ok()? };
         Some(self.value.parse::<u64>().ok()? * times * scale)
     }
 
@@ -61,6 +60,13 @@ impl InForce {
             None => format!("{}{}", self.value, self.unit),
         }
     }
+}
+
+/// Divides a unit such as `8kB` into its number, 1 without digits, and its name.
+pub(crate) fn parts_of_unit(unit: &str) -> Option<(u64, &str)> {
+    let digits = unit.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let times = if digits.is_empty() { 1 } else { digits.parse().ok()? };
+    Some((times, &unit[digits.len()..]))
 }
 
 /// A server that sessions connect to: plumb's own, or another's.

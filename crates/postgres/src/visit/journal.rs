@@ -53,6 +53,14 @@ pub struct Journal {
     pub settings: Vec<ChangedSetting>,
 }
 
+impl Journal {
+    /// Returns the names of its settings.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.settings.iter().map(|set| set.name.as_str()).collect()
+    }
+}
+
 /// A setting that the study changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -338,8 +338,7 @@ impl Reloads {
         value_of: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Vec<(String, String)>, PostgresError> {
         self.guard.require(&self.server)?;
-        let ours: Vec<&str> = self.journal.settings.iter().map(|set| set.name.as_str()).collect();
-        unloaded::require_none(&self.server, self.is_superuser, &ours)?;
+        unloaded::require_none(&self.server, self.is_superuser, &self.journal.names())?;
         let mut session = ServerSession::connect(&self.server, "plumb visit")?;
         let mut changes = false;
         for (setting, present) in self.journal.settings.iter().zip(&mut self.present) {
@@ -521,7 +520,7 @@ impl Undo {
 
     /// Returns the settings of its journal.
     pub(super) fn names(&self) -> Vec<&str> {
-        self.journal.settings.iter().map(|set| set.name.as_str()).collect()
+        self.journal.names()
     }
 
     /// Returns what it would do, a sentence each.

@@ -135,9 +135,7 @@ impl Activity {
         }
         Ok(found)
     }
-}
 
-impl Activity {
     /// Returns the share of the time since in which sessions of other databases worked. The server
     /// counts the time of a statement when it ends; one that outlasts the run counts for all of it,
     /// if this user sees it.

@@ -14,7 +14,7 @@
 
 use crate::PostgresError;
 use crate::address::ServerAddress;
-use crate::session::ServerSession;
+use crate::session::{ServerSession, parts_of_unit};
 use postgres::Row;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,8 +134,8 @@ pub(super) fn require_none(
     ))
 }
 
-/// Returns the differences of lines and values in force, in words. A text may be a secret and is
-/// left out.
+/// Returns the differences of lines and values in force, in words, without texts, because a text
+/// may be a secret.
 fn changes(mut lines: BTreeMap<String, Line>, loaded: &BTreeMap<String, Loaded>) -> Vec<String> {
     for (old, new) in OLD_NAMES {
         if !loaded.contains_key(old)
@@ -160,8 +160,8 @@ fn changes(mut lines: BTreeMap<String, Line>, loaded: &BTreeMap<String, Loaded>)
     loaded.iter().filter_map(of).collect()
 }
 
-/// True if a new session has the value of the files after a reload, and the server shows it as it
-/// is written.
+/// True if a new session has the value of the files after a reload, and the server shows that
+/// value as the files have it.
 fn is_judged(name: &str, loaded: &Loaded) -> bool {
     ["default", FROM_FILES].contains(&loaded.source.as_str())
         && !NOT_AS_WRITTEN.contains(&name)
@@ -215,9 +215,8 @@ fn amount(text: &str, unit: &str) -> Option<f64> {
     let exact = |name: &str| UNITS.iter().find(|(known, _)| *known == name).map(|(_, size)| *size);
     let (number, scale) = match exact(given) {
         Some(size) => {
-            let digits = unit.trim_end_matches(is_letter);
-            let times: f64 = if digits.is_empty() { 1.0 } else { digits.parse().ok()? };
-            (text[..text.len() - given.len()].trim(), size / (exact(&unit[digits.len()..])? * times))
+            let (times, name) = parts_of_unit(unit)?;
+            (text[..text.len() - given.len()].trim(), size / (exact(name)? * times as f64))
         }
         None => (text, 1.0),
     };
