@@ -38,6 +38,7 @@ mod directory;
 mod error;
 mod file;
 mod file_number;
+pub mod marked;
 mod method;
 pub mod named_directory;
 mod ring_probe;

@@ -50,14 +50,17 @@ pub mod visit;
 
 pub mod account;
 pub mod cluster;
+mod ending;
 pub mod golden;
 pub mod installation;
+pub mod leftover;
 
 mod error;
 
 #[cfg(test)]
 mod recorded;
 
+pub use ending::ServerLeftover;
 pub use error::PostgresError;
 pub use target::PostgresTarget;
 pub use vocabulary::Postgres;

@@ -38,14 +38,14 @@ expect = "differs"
 "#;
 
 /// A server of others, and the directory of a study. The fields are dropped in this order.
-struct Host {
+pub struct Host {
     server: RunningServer,
     cluster: Cluster,
     place: TempDir,
 }
 
 impl Host {
-    fn start() -> Option<Host> {
+    pub fn start() -> Option<Host> {
         let installation = match Installation::find(None) {
             Ok(found) => found,
             Err(error) => {
@@ -67,7 +67,7 @@ impl Host {
         self.place.path()
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("postgres:///postgres?host={}", self.cluster.data().display())
     }
 
