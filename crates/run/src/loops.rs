@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Prefix of their directories' names.
-const PREFIX: &str = "plumb-loop-";
+pub const PREFIX: &str = "plumb-loop-";
 /// Name of the file under the loop device.
 const IMAGE: &str = "image";
 const MOUNTED: &str = "mounted";

@@ -37,7 +37,6 @@ use crate::plan::Plan;
 use crate::vocabulary::Kinds;
 use plumb_io::{Directory, EntryKind, IoError};
 use serde::Serialize;
-use std::io;
 use std::path::Path;
 
 pub const STUDY: &str = "study.toml";
@@ -78,7 +77,7 @@ impl Bundle {
         environment: Environment,
     ) -> Result<Bundle, StudyError> {
         let path = reservation.directory();
-        let not_begun = |error| refused(path, error.into_source());
+        let not_begun = |error: IoError| refused(path, error.into_source());
         let directory = Directory::open(path).map_err(not_begun)?;
         directory.make_directory(RUNS).map_err(not_begun)?;
         let mut bundle = Bundle {
