@@ -35,8 +35,12 @@ struct OthersServer {
 
 impl OthersServer {
     fn start(place: &Path, installation: &Installation) -> anyhow::Result<OthersServer> {
-        let cluster =
-            Cluster::create(place, "others", installation, &Creation { checksums: None, segment_megabytes: None })?;
+        let cluster = Cluster::create(
+            place,
+            "others",
+            installation,
+            &Creation { checksums: None, segment_megabytes: None },
+        )?;
         let server = cluster.borrowed().start(&[], &Cancel::default())?;
         Ok(OthersServer { _server: server, cluster })
     }

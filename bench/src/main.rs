@@ -52,8 +52,8 @@ enum Bench {
     /// Files with valid checksums and invalid content: none may cause a panic,
     /// a hang or unbounded memory.
     Fuzz(fuzz::Options),
-    /// Kills of every command that makes things which outlive a kill, and what `plumb clean` leaves;
-    /// needs root and PostgreSQL for some.
+    /// Kills of every command that makes things which outlive a kill: `plumb clean` must leave
+    /// nothing. Some need root or PostgreSQL.
     Leftovers(leftovers::Options),
     /// Verdicts on studies of a PostgreSQL server whose truth is known: A/A, and a delay in the
     /// storage, which needs root and /dev/fuse.

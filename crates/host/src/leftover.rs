@@ -9,9 +9,8 @@
 //! one to the makers in turn. A maker recognises it by its name or its parts. Other leftovers lie
 //! in no searched directory, as a database on another machine: their maker finds them itself.
 //!
-//! - L1 A leftover belongs to a process that has ended. The lock of its mark decides, otherwise the
-//!   number of the process together with its start time.
-//! - L2 A directory with a part that its maker does not make stays as it is.
+//! A leftover belongs to a process that has ended. The lock of its mark decides, otherwise the
+//! number of the process together with its start time, because numbers are reused.
 //!
 //! Rejected: one list of all names in one place. It lacked every name that a maker got later.
 
@@ -55,9 +54,9 @@ pub trait Leftover: Sync {
 /// Reason why a marked file or directory is a maker's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// Its name: other parts in it are strays.
+    /// The name: other parts in it are strays.
     Name,
-    /// Its parts, of which at least one must be the maker's, unless it is empty.
+    /// The parts: at least one must be the maker's, unless there is none.
     Parts,
     /// A file that was overwritten, and is restored by [`Leftover::release`].
     Original,
@@ -75,14 +74,14 @@ pub fn named(marked: &Path, prefix: &str) -> Option<Claim> {
 pub struct Part<'p> {
     /// Name relative to the marked directory.
     pub name: &'p Path,
-    /// Kind of the entry.
+    /// File, directory or another kind; a link is no part.
     pub kind: PartKind,
 }
 
-/// Kind of a part.
+/// Kinds of parts that a maker may have made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
-    /// A regular file.
+    /// A regular file, removed by its name.
     File,
     /// A directory. If it is the maker's, its entries are parts, too.
     Directory,
@@ -104,10 +103,10 @@ impl Part<'_> {
     }
 }
 
-/// End of a leftover.
+/// Effect of putting a leftover away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// It is removed.
+    /// It is removed without a remark.
     Removed,
     /// It is removed, or restored, with this remark.
     Ends(&'static str),
@@ -121,7 +120,7 @@ pub struct Remains {
     pub name: String,
     /// Bytes allocated on the file system.
     pub bytes: Bytes,
-    /// End of the leftover.
+    /// Result of putting it away.
     pub fate: Fate,
     put_away: Box<dyn FnOnce() -> Result<(), String>>,
 }

@@ -441,7 +441,9 @@ pub fn pages_untold(fd: BorrowedFd<'_>) -> Option<&'static str> {
 
 fn untold(file_system: u64) -> Option<&'static str> {
     match file_system {
-        FUSE => Some("FUSE may drop the pages of a file when it is opened, and this run opens it to count them"),
+        FUSE => {
+            Some("FUSE may drop the pages of a file when it is opened, and this run opens it to count them")
+        }
         OVERLAYFS => Some("on overlayfs its pages belong to the file below, which the kernel does not name"),
         ZFS => Some("ZFS keeps its blocks in a cache of its own"),
         TMPFS | RAMFS => Some("on tmpfs a file is its pages in memory, and no device is below them"),

@@ -15,7 +15,7 @@ pub struct Segment {
     pub id: i32,
     /// Number of the process that made it.
     pub maker: i32,
-    /// Size of the segment.
+    /// Size of the segment in bytes.
     pub bytes: u64,
     /// Number of processes that are attached to it.
     pub attached: u64,
@@ -74,7 +74,8 @@ impl Segment {
 fn parsed(list: &str) -> Vec<Segment> {
     let mut lines = list.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let head = lines.next().unwrap_or_default();
-    let places = ["shmid", "cpid", "size", "nattch"].map(|name| head.iter().position(|column| *column == name));
+    let places =
+        ["shmid", "cpid", "size", "nattch"].map(|name| head.iter().position(|column| *column == name));
     let segment = |line: Vec<&str>| {
         let [id, maker, bytes, attached] = places.map(|place| line.get(place?)?.parse::<u64>().ok());
         let [id, maker] = [id?, maker?].map(|number| i32::try_from(number).ok());

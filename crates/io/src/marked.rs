@@ -8,8 +8,13 @@
 //! for that user's files, and removal goes by names beneath the searched directory and follows no
 //! link. A mount below a marked directory is not entered: its content is not of this process.
 //!
-//! While a [`Remains`] exists it holds the mark, so that no other process takes it over. The mark
-//! goes last: after a failure or a second kill the leftover is still found.
+//! An empty directory with a maker's name and without a mark is that of a process that was killed
+//! before it made one.
+//!
+//! - K1 Nothing of a living process is found, and no process takes over what was found, because a
+//!   [`Remains`] holds the mark.
+//! - K2 A directory with a part that its maker does not make stays as it is, with its mark.
+//! - K3 The mark goes last, so that a leftover is found again after a failure or a second kill.
 
 use crate::{Directory, EntryKind, IoError, cure};
 use plumb_host::kernel::start_time;
@@ -109,7 +114,9 @@ impl Leaving {
         let found = self.maker.others(&self.path).into_iter().filter_map(|place| {
             let around = Rc::new(Directory::open(place.parent()?).ok()?);
             let name = PathBuf::from(place.file_name()?);
-            around.found(&name).filter(|there| Some(there.owner) == user && there.kind == EntryKind::Directory)?;
+            around
+                .found(&name)
+                .filter(|there| Some(there.owner) == user && there.kind == EntryKind::Directory)?;
             let found = Leaving::of(&around, name, makers)?;
             let is_same = owner::is_same_maker(self.held.as_ref()?, found.held.as_ref()?);
             is_same.then_some(found)
@@ -216,7 +223,8 @@ impl Parts {
 fn is_bare(around: &Directory, own: &Path) -> bool {
     let lives = |part: &str| part.parse().is_ok_and(|process| start_time(process).is_some());
     let is_own = around.found(own).is_some_and(|found| owner::is_trusted(found.owner, None));
-    let is_empty = || around.directory(own).and_then(|found| found.entries()).is_ok_and(|found| found.is_empty());
+    let is_empty =
+        || around.directory(own).and_then(|found| found.entries()).is_ok_and(|found| found.is_empty());
     is_own && is_empty() && !own.to_string_lossy().split('-').any(lives)
 }
 
@@ -228,4 +236,102 @@ fn is_renamed(name: &Path, kind: PartKind) -> bool {
 
 fn not_made(stray: &Path) -> String {
     format!("plumb did not make {}", stray.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_host::leftover::named;
+    use std::fs;
+
+    /// Makes directories `made-NAME` with files `a` and directories `d`.
+    struct TestMaker;
+
+    impl Leftover for TestMaker {
+        fn claim(&self, marked: &Path) -> Option<Claim> {
+            named(marked, "made-")
+        }
+
+        fn makes(&self, part: &Part<'_>) -> bool {
+            let last = part.name.file_name().unwrap_or_default();
+            last == if part.kind == PartKind::Directory { "d" } else { "a" }
+        }
+
+        fn release(&self, marked: &Path) -> io::Result<()> {
+            match marked.ends_with("made-busy") {
+                true => Err(io::Error::other("it is in use")),
+                false => Ok(()),
+            }
+        }
+    }
+
+    const DEAD: &str = "plumb 4194305 started 1\n";
+
+    fn left(here: &Path, name: &str, files: &[&str], mark: Option<&str>) {
+        fs::create_dir_all(here.join(name).join("d")).expect("a directory");
+        files.iter().for_each(|file| fs::write(here.join(name).join(file), "x").expect("a file"));
+        mark.into_iter().for_each(|mark| fs::write(here.join(name).join(MARK), mark).expect("a mark"));
+    }
+
+    fn names(here: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(here)
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_a_dead_process_left_goes_and_all_else_stays() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let here = directory.path();
+        left(here, "made-dead", &["a", "d/a"], Some(DEAD));
+        left(here, "made-unmarked", &["a"], None);
+        left(here, "another-dead", &["a"], Some(DEAD));
+        left(here, "made-living", &["a"], None);
+        let _living = owner::Owner::of_directory(&here.join("made-living")).expect("a mark");
+        fs::create_dir(here.join("made-4194305")).expect("a directory without a mark");
+        fs::create_dir(here.join(format!("made-{}", std::process::id()))).expect("one in the making");
+        let found = find(here, "none", &[&TestMaker]);
+        let path = |name: &str| here.join(name).display().to_string();
+        let shown: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(shown, [path("made-4194305"), path("made-dead")], "K1");
+        assert!(
+            find(here, "none", &[&TestMaker]).iter().all(|one| one.name != path("made-dead")),
+            "K1: it is held"
+        );
+        found.into_iter().for_each(|one| one.put_away().expect("removed"));
+        let own = format!("made-{}", std::process::id());
+        let mut kept =
+            vec!["another-dead".to_string(), own, "made-living".to_string(), "made-unmarked".to_string()];
+        kept.sort();
+        assert_eq!(names(here), kept);
+    }
+
+    #[test]
+    fn a_directory_with_a_stray_stays_whole() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let here = directory.path();
+        for stray in ["mine", "d/mine"] {
+            left(here, "made-1", &["a", stray], Some(DEAD));
+            let found = find(here, "none", &[&TestMaker]);
+            let why = format!("plumb did not make {}", here.join("made-1").join(stray).display());
+            assert_eq!(found[0].fate, Fate::Stays(why), "K2");
+            assert_eq!(found[0].freed(), Bytes(0));
+            found.into_iter().for_each(|one| one.put_away().expect("it stays"));
+            assert!(here.join("made-1").join(MARK).exists() && here.join("made-1/a").exists(), "K2");
+            fs::remove_dir_all(here.join("made-1")).expect("gone");
+        }
+    }
+
+    #[test]
+    fn a_leftover_that_is_in_use_keeps_its_mark() {
+        let directory = tempfile::tempdir().expect("a directory");
+        left(directory.path(), "made-busy", &["a"], Some(DEAD));
+        let found = at(&directory.path().join("made-busy"), &[&TestMaker]).expect("it is found");
+        let why = found.put_away().expect_err("it is in use");
+        assert!(why.starts_with("cannot remove ") && why.ends_with("made-busy: it is in use"), "{why}");
+        assert_eq!(names(&directory.path().join("made-busy")), ["a", "d", MARK], "K3");
+    }
 }

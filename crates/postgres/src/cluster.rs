@@ -20,7 +20,7 @@
 //! program ends, however it ends. A directory that stays has its mark, and `plumb clean` removes
 //! it.
 //!
-//! What a killed server leaves is found by the directory ([`ending`](crate::ending)).
+//! The directory finds what a killed server leaves ([`ending`](crate::ending)).
 //!
 //! Rejected: `pg_ctl`, which starts a server that outlives its caller.
 

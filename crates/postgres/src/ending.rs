@@ -154,7 +154,8 @@ fn is_bootstrap(pid: Pid) -> bool {
 
 /// True for a process of the program `initdb` that makes a data directory.
 fn initialises(pid: Pid, data: &Path) -> bool {
-    let Some(works_in) = link(pid, "cwd").filter(|_| link(pid, "exe").is_some_and(|exe| exe.ends_with("initdb")))
+    let Some(works_in) =
+        link(pid, "cwd").filter(|_| link(pid, "exe").is_some_and(|exe| exe.ends_with("initdb")))
     else {
         return false;
     };

@@ -1,8 +1,8 @@
-//! What killed studies left on servers of others, as this user's state directory notes it.
+//! Leftovers of killed studies on servers of others, as this user's state directory notes them.
 //!
 //! ```text
-//! $XDG_STATE_HOME/plumb/undo-SERVER.json            settings to put back: `plumb undo` asks a person
-//!                       undo-SERVER.PID.draft       a journal that was never whole
+//! $XDG_STATE_HOME/plumb/undo-SERVER.json         settings to put back; `plumb undo` asks first
+//!                       undo-SERVER.PID.draft    a journal that was never whole
 //! ```
 
 use crate::address::environment;

@@ -278,9 +278,8 @@ fn is_log_file(name: &str) -> bool {
 /// True for a log file outside its database's directory: `redoNN_DATABASE.log`.
 fn is_log_apart(name: &str) -> bool {
     let stem = name.strip_prefix("redo").and_then(|rest| rest.strip_suffix(".log"));
-    stem.and_then(|stem| stem.split_once('_')).is_some_and(|(number, database)| {
-        is_number(number, 2) && is_database(database)
-    })
+    stem.and_then(|stem| stem.split_once('_'))
+        .is_some_and(|(number, database)| is_number(number, 2) && is_database(database))
 }
 
 /// True for a copy of a filled log file, complete or not: `redo_DATABASE_SEQUENCE.arc`.

@@ -164,7 +164,8 @@ impl Leftover for FillingLeftover {
 
     fn makes(&self, part: &Part<'_>) -> bool {
         let is_directory = part.name == Path::new(MIRROR);
-        is_left_over(part.name) && part.kind == if is_directory { PartKind::Directory } else { PartKind::File }
+        is_left_over(part.name)
+            && part.kind == if is_directory { PartKind::Directory } else { PartKind::File }
     }
 }
 

@@ -12,8 +12,8 @@ use plumb_units::Bytes;
 use serde_json::json;
 use std::path::Path;
 
-/// Lists the leftovers, and puts them away. Fails on the first that stays against its fate, after
-/// the others.
+/// Lists the leftovers, and puts all of them away. Fails with the reason of the first that stays,
+/// unless the list says that it stays.
 pub fn run(arguments: &Clean) -> Result<Outcome, Failure> {
     named_directory::require("--path", &arguments.path)?;
     let mut found = marked::find(&arguments.path, REPORTS, LEFTOVERS);

@@ -1,5 +1,5 @@
-//! Every maker of things that outlive a kill, killed at three moments: `plumb clean` leaves nothing.
-//! `cargo xtask bench leftovers` does the same at more moments.
+//! Every maker of things that outlive a kill, killed at three moments: `plumb clean` leaves
+//! nothing. `cargo xtask bench leftovers` does the same at more moments.
 
 use crate::visits::Host;
 use plumb_crash::leftovers::{KillPlace, KilledMaker, MAKERS, Needs, lacks};

@@ -1,9 +1,7 @@
 //! Checksums of a bundle's files, in the format of `sha256sum`.
 
 use super::single::bundles_below;
-use super::{
-    ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED,
-};
+use super::{ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED};
 use crate::StudyError;
 use plumb_host::owner::MARK;
 use plumb_io::{Directory, IoError, cure};
@@ -68,7 +66,9 @@ impl Manifest {
             return Err(StudyError::Tampered { path, why: "it is gone".to_string() });
         }
         let held = Directory::open(directory).and_then(|held| held.read_file(MANIFEST));
-        let text = held.map_err(IoError::into_source).and_then(|file| io::read_to_string(file.take(outside::TEXT_MOST)));
+        let text = held
+            .map_err(IoError::into_source)
+            .and_then(|file| io::read_to_string(file.take(outside::TEXT_MOST)));
         let text = text.map_err(|source| StudyError::BundleRead {
             path: path.clone(),
             why: format!(

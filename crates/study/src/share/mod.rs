@@ -13,8 +13,8 @@ pub mod names;
 mod page;
 
 use crate::bundle::{
-    Contents, END, ENVIRONMENT, EndFile, Environment, LAST, MANIFEST, Manifest, ORDER, OrderFile, REPORTS, RUNS,
-    RunRecord, STUDY, errors_name, json, record_name, run_record, text,
+    Contents, END, ENVIRONMENT, EndFile, Environment, LAST, MANIFEST, Manifest, ORDER, OrderFile, REPORTS,
+    RUNS, RunRecord, STUDY, errors_name, json, record_name, run_record, text,
 };
 use crate::plan::{Plan, PlanOptions};
 use crate::report::{self, RenderPage, Rendered};
