@@ -95,7 +95,8 @@ from = "1GB"
 to = "4GB"
 expect = "differs"
 EOF"#;
-const STUDY: &str = "$PLUMB study large-sort --blocks 1 --rows 2000 --bundle whole";
+/// One block proves nothing, which is the exit code of the study.
+const STUDY: &str = "$PLUMB study large-sort --blocks 1 --rows 2000 --bundle whole || test -f whole/end.json";
 const REPORT: &str = "for i in $(seq 40); do cat $REPORT; done > rep.txt";
 
 const fn maker(
