@@ -16,7 +16,7 @@ use plumb_types::{DateTime, RowBatch, RowSource, columns, decode_number};
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{PagesSpec, PagesTable, Work, Workload};
-use postgres::Statement;
+use tokio_postgres::Statement;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -30,8 +30,8 @@ use plumb_workload::slob::{
     Arrivals, BLOCK_BYTES, Conflict, Kind, Operation, Operations, Rows, SLOB, SlobSpec, Texts, keys,
 };
 use plumb_workload::{Work, Workload};
-use postgres::Statement;
-use postgres::types::ToSql;
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread;

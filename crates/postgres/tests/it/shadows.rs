@@ -1,0 +1,130 @@
+//! A database whose owner has shadowed names of the catalog: none of them runs for plumb.
+
+use crate::server::place;
+use crate::targets::{levels, opening, study_on};
+use crate::visits::Host;
+use plumb_events::Cancel;
+use plumb_postgres::address::ServerAddress;
+use plumb_postgres::explain::{QueryRights, explain};
+use plumb_postgres::visit::{LeftJournal, ReloadRight, Visit, VisitTerms, VisitedTarget, left_behind};
+use plumb_study::targets::{Preparation, Target};
+
+/// Makes a schema with a twin of each function, operator and view of the catalog that a session
+/// could mean, and puts it first in the search_path of the database. Each twin notes that it ran.
+const SHADOWS: &str = r#"
+create table shadow_log(what text);
+create schema evil;
+create function evil.note(what text) returns void language plpgsql as
+  $$ begin insert into public.shadow_log values (what); exception when others then null; end $$;
+do $$ declare f record; body text; begin
+  for f in select p.oid, p.proname, pg_get_function_identity_arguments(p.oid) as args, p.proretset,
+      pg_get_function_result(p.oid) as result, p.pronargs
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname = 'pg_catalog' and p.prokind = 'f' and p.proname in
+      ('current_setting', 'set_config', 'pg_backend_pid', 'pg_is_in_recovery', 'has_function_privilege', 'lower',
+       'has_table_privilege', 'has_parameter_privilege', 'pg_reload_conf', 'pg_conf_load_time', 'clock_timestamp',
+       'pg_control_system', 'format', 'pg_stat_file', 'shobj_description', 'pg_cancel_backend', 'starts_with',
+       'current_database', 'make_interval', 'pg_table_size', 'version', 'unnest', 'to_jsonb', 'pg_relation_size')
+  loop
+    begin
+      if f.proretset or f.result like 'TABLE%' or f.args like '%OUT %' or f.args like '%VARIADIC%' then
+        continue;
+      end if;
+      body := format('begin perform evil.note(%L); return pg_catalog.%I(%s); end', f.proname, f.proname,
+        (select string_agg('$' || i, ', ') from generate_series(1, f.pronargs) i));
+      execute format('create function evil.%I(%s) returns %s language plpgsql as %L', f.proname, f.args, f.result, body);
+    exception when others then null;
+    end;
+  end loop;
+  for f in select o.oprname, o.oprleft::regtype as l, o.oprright::regtype as r, p.proname as proc,
+      o.oid, o.oprresult::regtype as result
+    from pg_operator o join pg_proc p on p.oid = o.oprcode
+    where o.oprname in ('=', '<>', '~~', '||', '>', '>=', '<', '-', '+', '*') and o.oprkind = 'b'
+      and o.oprleft in ('text'::regtype, 'name'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype,
+        'timestamptz'::regtype, 'bool'::regtype)
+      and o.oprright in ('text'::regtype, 'name'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype,
+        'timestamptz'::regtype, 'bool'::regtype)
+  loop
+    begin
+      execute format('create function evil.op_%s(%s, %s) returns %s language plpgsql as %L', f.oid, f.l, f.r, f.result,
+        format('begin perform evil.note(%L); return $1 operator(pg_catalog.%s) $2; end', f.oprname, f.oprname));
+      execute format('create operator evil.%s (leftarg = %s, rightarg = %s, procedure = evil.op_%s)', f.oprname, f.l, f.r, f.oid);
+    exception when others then null;
+    end;
+  end loop;
+  for f in select c.relname from pg_class c where c.relnamespace = 'pg_catalog'::regnamespace
+      and c.relname in ('pg_settings', 'pg_database', 'pg_roles', 'pg_stat_activity', 'pg_file_settings', 'pg_proc',
+        'pg_stat_database', 'pg_index', 'pg_extension', 'pg_available_extensions', 'pg_type', 'pg_range', 'pg_namespace')
+  loop
+    execute format('create view evil.%I as select pg_catalog.version() as nothing', f.relname);
+  end loop;
+end $$;
+alter database postgres set search_path = evil, pg_catalog, public;
+"#;
+
+#[test]
+fn no_shadow_runs_for_a_check_a_study_a_plan_or_an_undo() {
+    let Some(host) = Host::start() else { return };
+    host.run(SHADOWS);
+    let shadows: i64 = count(&host, "select count(*) from pg_catalog.pg_proc where pronamespace = 'evil'::regnamespace");
+    assert!(shadows > 60, "{shadows} shadows");
+    let none_ran = |during: &str| {
+        let ran = host.shown("select coalesce(string_agg(distinct what, ' '), '') from public.shadow_log");
+        assert_eq!(ran, "", "{during}");
+    };
+    // They do run where the path is the database's.
+    let address = host.address("");
+    let plan = explain(&address, "select 1 where current_setting('port') = '1'", &[Vec::new()], QueryRights::Write);
+    plan.expect("the user's query has the server's path");
+    // What it wrote is rolled back, so that another session shows it.
+    host.run("do $$ begin perform evil.note('seen'); end $$");
+    assert_eq!(host.shown("select what from public.shadow_log"), "seen");
+    host.run("truncate public.shadow_log");
+
+    let state = tempfile::tempdir().expect("a directory");
+    let terms = || VisitTerms { reload: ReloadRight::Allowed, journals: Some(state.path().to_path_buf()) };
+    let study = study_on("", "2K", &levels("max_wal_size", "2GB", "3GB"));
+    let visit = Visit::of(&address, terms()).unwrap_or_else(|error| panic!("{error}"));
+    visit.intentions(&study).unwrap_or_else(|error| panic!("{error}"));
+    none_ran("--check");
+    let refused = study_on("", "1K", &levels("shared_buffers", "16MB", "32MB"));
+    visit.intentions(&refused).expect_err("it needs a restart");
+    none_ran("a refused study");
+
+    let (place, cancel) = (place(), Cancel::default());
+    let mut target = VisitedTarget::open(&study, visit, opening(place.path(), &cancel)).expect("a target");
+    let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
+    let preparation = Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" };
+    target.prepare(&preparation).unwrap_or_else(|error| panic!("{error}"));
+    let journal = std::fs::read_dir(state.path()).expect("a directory").flatten().map(|entry| entry.path());
+    let journal = journal.into_iter().find(|path| path.to_string_lossy().contains("undo-")).expect("a journal");
+    let kept = place.path().join("kept");
+    std::fs::copy(&journal, &kept).expect("a copy");
+    target.run(&arms[0], &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(target.end(), Vec::<String>::new());
+    drop(target);
+    none_ran("a study");
+
+    std::fs::copy(&kept, &journal).expect("a copy");
+    assert!(left_behind(&address, state.path()).is_some());
+    none_ran("plans, the look at what is left");
+    let undo = LeftJournal::take(&journal).and_then(|left| left.at(&address));
+    undo.and_then(|undo| undo.carry_out()).unwrap_or_else(|error| panic!("{error}"));
+    none_ran("undo");
+    explain(&address, "select 1", &[vec![("work_mem".into(), "1MB".into())]], QueryRights::Write).expect("a plan");
+    none_ran("plans");
+}
+
+fn count(host: &Host, statement: &str) -> i64 {
+    let mut client = host.server.connect("test", |_| {}).expect("a session");
+    client.query_one(statement, &[]).expect("a row").get(0)
+}
+
+#[test]
+fn a_pooler_that_drops_or_refuses_the_path_is_named() {
+    let Some(host) = Host::start() else { return };
+    // A role's own path has no precedence over the start's; that of the options of a URL has none either.
+    host.run("alter role all set search_path = public");
+    let address: ServerAddress = host.address("-c search_path=public");
+    Visit::of(&address, VisitTerms::default()).unwrap_or_else(|error| panic!("{error}"));
+}
