@@ -238,10 +238,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Adds what the words leave out. The inner error is of a word.
-fn complete(
-    words: &Words,
-    variables: Variables<'_>,
-) -> Result<Result<ServerAddress, String>, PostgresError> {
+fn complete(words: &Words, variables: Variables<'_>) -> Result<Result<ServerAddress, String>, PostgresError> {
     let given = |name: &str| words.get(name).map(str::to_string);
     let socket = || Path::new(SOCKETS).is_dir().then(|| SOCKETS.to_string());
     let address = given("hostaddr");
@@ -260,12 +257,15 @@ fn complete(
     }
     let entry = Entry { host: &name, port: terms.port, database: &database, user: &user };
     let file = given("passfile").map_or_else(|| home.join(".pgpass"), PathBuf::from);
-    if let Some(password) = given("password").map_or_else(|| password(&entry, &file), |given| Ok(Some(given)))? {
+    if let Some(password) =
+        given("password").map_or_else(|| password(&entry, &file), |given| Ok(Some(given)))?
+    {
         config.password(password);
     }
     let port = terms.port;
     let [user, database] = [user, database].map(|text| escaped(&text));
-    let kept: Vec<String> = words.of_url(&KEPT).map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    let kept: Vec<String> =
+        words.of_url(&KEPT).map(|(name, value)| format!("{name}={}", escaped(value))).collect();
     let (place, mut kept) = match &name {
         host if host.starts_with('/') => {
             (String::new(), [vec![format!("host={}", escaped(host)), format!("port={port}")], kept].concat())
@@ -329,7 +329,9 @@ impl Terms {
             return Err(format!("sslrootcert={}: expected sslmode=verify-full", tls::SYSTEM));
         }
         if is_direct == Some(true) && mode < TlsMode::Require {
-            return Err("sslnegotiation=direct: expected sslmode=require, verify-ca or verify-full".to_string());
+            return Err(
+                "sslnegotiation=direct: expected sslmode=require, verify-ca or verify-full".to_string()
+            );
         }
         let tls = TlsTerms {
             mode,
@@ -349,7 +351,8 @@ impl Terms {
 fn auth_of(list: &str) -> Option<AuthTerms> {
     let method = |word: &str| METHODS.iter().find(|(known, _)| *known == word).map(|(_, method)| *method);
     let words: Vec<&str> = list.split(',').map(str::trim).collect();
-    let excluded: Vec<Option<Method>> = words.iter().filter_map(|word| word.strip_prefix('!').map(method)).collect();
+    let excluded: Vec<Option<Method>> =
+        words.iter().filter_map(|word| word.strip_prefix('!').map(method)).collect();
     if excluded.is_empty() {
         let allowed: Option<Vec<Method>> = words.into_iter().map(method).collect();
         return Some(AuthTerms { allowed: Some(allowed?), is_named: true });
@@ -443,7 +446,12 @@ mod tests {
         assert_eq!(shown("postgres://me@[::1]/d", &[]), "postgres://me@[::1]:5432/d");
         assert_eq!(shown("postgres:///d?host=/run/pg&user=u", &[]), "postgres://u@/d?host=/run/pg&port=5432");
         // What is shown is an address of the same server.
-        for url in ["postgres://me@h:6000/d", "postgres://me@[::1]:6000/d", "postgres://me@h/d?sslmode=verify-full&sslrootcert=/a%20b", "postgres:///a%20b?host=/run/p%26g&user=u%40v"] {
+        for url in [
+            "postgres://me@h:6000/d",
+            "postgres://me@[::1]:6000/d",
+            "postgres://me@h/d?sslmode=verify-full&sslrootcert=/a%20b",
+            "postgres:///a%20b?host=/run/p%26g&user=u%40v",
+        ] {
             assert_eq!(shown(&shown(url, &[]), &[]), shown(url, &[]));
         }
     }

@@ -100,8 +100,6 @@ pub enum ClientError {
     Rows { most: usize },
     #[error("{found} rows came, expected 1")]
     NotOne { found: usize },
-    #[error("a row came with {found} columns, expected {expected}; the answer is damaged")]
-    Columns { found: u16, expected: usize },
     #[error("the session has ended")]
     Ended,
 }

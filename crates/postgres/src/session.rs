@@ -2,8 +2,8 @@
 
 use crate::PostgresError;
 use crate::client::{Client, Says};
-use crate::error::ClientError;
 use crate::cluster::RunningServer;
+use crate::error::ClientError;
 use plumb_events::{clock, locked};
 use plumb_units::{Bytes, Nanos};
 use std::sync::{Arc, Mutex};

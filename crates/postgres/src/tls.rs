@@ -19,16 +19,12 @@
 
 use plumb_host::regular::read_regular;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{
-    Resumption, verify_server_cert_signed_by_trust_anchor, verify_server_name,
-};
+use rustls::client::{Resumption, verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use std::io;
 use std::net::IpAddr;
@@ -143,10 +139,10 @@ impl TlsTerms {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
         let roots = match (self.mode, self.roots.path()) {
-            (..TlsMode::Require, _) | (TlsMode::Require, None) => None,
+            (TlsMode::Disable | TlsMode::Allow | TlsMode::Prefer, _) | (TlsMode::Require, None) => None,
             (_, Some(path)) => Some(certificates(path)?),
             (_, None) => {
-                let TlsFile::Named(path) | TlsFile::Usual(path) = &self.roots;
+                let (TlsFile::Named(path) | TlsFile::Usual(path)) = &self.roots;
                 return Err(format!(
                     "there is no file of roots {}, which sslmode needs; sslrootcert names one, sslrootcert={SYSTEM} takes \
                      the machine's",
@@ -154,7 +150,8 @@ impl TlsTerms {
                 ));
             }
         };
-        let judge = Judge { roots: roots.map(Roots::of), judges_name: self.mode == TlsMode::VerifyFull, provider };
+        let judge =
+            Judge { roots: roots.map(Roots::of), judges_name: self.mode == TlsMode::VerifyFull, provider };
         let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(judge));
         let mut config = match self.certificate.path() {
             Some(path) => {
@@ -250,13 +247,8 @@ impl ServerCertVerifier for Judge {
         let Some(roots) = &self.roots else { return Ok(ServerCertVerified::assertion()) };
         let certificate = ParsedCertificate::try_from(end_entity)?;
         let known = self.provider.signature_verification_algorithms.all;
-        let signed = verify_server_cert_signed_by_trust_anchor(
-            &certificate,
-            &roots.store,
-            intermediates,
-            now,
-            known,
-        );
+        let signed =
+            verify_server_cert_signed_by_trust_anchor(&certificate, &roots.store, intermediates, now, known);
         // Its dates are judged before that.
         let is_root = |error: &Error| {
             error.to_string().contains(OF_AUTHORITY)
@@ -335,9 +327,9 @@ fn element(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         ..0x80 => (usize::from(first), rest),
         _ => {
             let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7F))?;
-            let value = digits.iter().try_fold(0usize, |value, digit| {
-                Some(value.checked_mul(256)? + usize::from(*digit))
-            });
+            let value = digits
+                .iter()
+                .try_fold(0usize, |value, digit| Some(value.checked_mul(256)? + usize::from(*digit)));
             (value?, rest)
         }
     };

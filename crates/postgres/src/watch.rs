@@ -31,7 +31,6 @@ use crate::session::Served;
 use plumb_events::clock;
 use plumb_host::readings::{OpenFlags, ProcessIo};
 use plumb_units::{Bytes, Nanos, SplitMix};
-use tokio_postgres::Statement;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,6 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use tokio_postgres::Statement;
 
 /// Mean time between two samples; each is drawn from half of it to one and a half.
 pub const INTERVAL: Nanos = Nanos(10_000_000);

@@ -96,7 +96,8 @@ impl Words {
         let mut words = Words::default();
         words.read(rest)?;
         for (name, variable, _) in &WORDS {
-            let value = variables(variable).filter(|_| !variable.is_empty() && !words.values.contains_key(name));
+            let value =
+                variables(variable).filter(|_| !variable.is_empty() && !words.values.contains_key(name));
             if let Some(value) = value {
                 words.values.insert(name, (value, variable));
             }
@@ -194,7 +195,8 @@ impl Words {
             let known = WORDS.iter().find(|(known, ..)| *known == name);
             let Some((known, ..)) = known else {
                 // A word may be a part of a password, too.
-                let is_word = name.len() < 30 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+                let is_word =
+                    name.len() < 30 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
                 let shown = if is_word { format!(" {name}") } else { String::new() };
                 return Err(format!("there is no option{shown} of an address"));
             };
@@ -264,7 +266,8 @@ mod tests {
     #[test]
     fn a_url_is_divided_as_libpq_does() {
         let of = |url: &str| Words::of(url, &|_| None);
-        let words = of("postgresql://a%40b:p%3Aq@[::1]:6000/d%2Fe?options=-c%20x%3D1&connect_timeout=3").expect("words");
+        let words = of("postgresql://a%40b:p%3Aq@[::1]:6000/d%2Fe?options=-c%20x%3D1&connect_timeout=3")
+            .expect("words");
         let expected = [
             ("user", "a@b"),
             ("password", "p:q"),
@@ -278,7 +281,13 @@ mod tests {
             assert_eq!(words.get(name), Some(value), "{name}");
         }
         assert_eq!(of("postgres://h?ssl=true").expect("words").get("sslmode"), Some("require"));
-        for url in ["postgres://a@b@h/d", "postgres://[::1/d", "postgres://[::1]x/d", "postgres://h/%zz", "postgres://h/%00"] {
+        for url in [
+            "postgres://a@b@h/d",
+            "postgres://[::1/d",
+            "postgres://[::1]x/d",
+            "postgres://h/%zz",
+            "postgres://h/%00",
+        ] {
             assert!(of(url).is_err(), "{url}");
         }
     }

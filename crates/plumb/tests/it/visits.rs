@@ -148,7 +148,8 @@ fn a_killed_study_on_a_server_is_undone_by_its_journal() {
     let named = journal.to_str().expect("text");
     let asked = host.run(&["undo", named]);
     assert!(
-        asked.code == Some(1) && asked.stderr.contains("  ALTER SYSTEM RESET max_wal_size, if it is 2GB or 3GB\n"),
+        asked.code == Some(1)
+            && asked.stderr.contains("  ALTER SYSTEM RESET max_wal_size, if it is 2GB or 3GB\n"),
         "{asked:?}"
     );
     assert!(asked.stderr.contains("nothing was done: there is no terminal"), "{asked:?}");

@@ -370,7 +370,8 @@ mod tests {
                 in_force: "on".to_string(),
                 ours: vec!["on".to_string()],
             };
-            let of = |set: ChangedSetting| read(written(&new("s", "a", "m".to_string(), vec![set])).as_bytes());
+            let of =
+                |set: ChangedSetting| read(written(&new("s", "a", "m".to_string(), vec![set])).as_bytes());
             assert!(of(off.clone()).expect_err("before").contains("a crash damage the data"));
             let in_force = ChangedSetting { before: None, in_force: "0".to_string(), ..off.clone() };
             assert!(of(in_force).expect_err("in force").contains("a crash damage the data"));

@@ -91,7 +91,8 @@ fn read(name: &str) -> Option<Mark> {
     let parts: Vec<&str> = name.strip_prefix(PREFIX)?.split('_').collect();
     let [machine, boot, process, start, count] = parts[..] else { return None };
     let is_hash = |text: &str, letters: usize| {
-        text.len() == letters && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+        text.len() == letters
+            && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     };
     let is_whole = is_hash(machine, MACHINE) && is_hash(boot, BOOT) && count.parse::<u32>().is_ok();
     let (process, start) = (process.parse().ok()?, start.parse().ok()?);
@@ -114,7 +115,11 @@ mod tests {
         // Above the largest number that the kernel gives.
         assert!(is_left(&of(&machine, &boot, u32::MAX, start)));
         assert!(is_left(&of(&machine, &boot, process, start + 1)), "its number is another process's now");
-        assert_eq!(is_left(&of(&machine, "00000000", process, start)), !machine_id().is_empty(), "another boot");
+        assert_eq!(
+            is_left(&of(&machine, "00000000", process, start)),
+            !machine_id().is_empty(),
+            "another boot"
+        );
         let other = "0".repeat(MACHINE);
         assert!(!is_left(&of(&other, &boot, u32::MAX, start)), "another machine");
         for name in ["plumb_", "plumb_mine", "plumb_a_b_1_2_3", "other"] {

@@ -155,7 +155,9 @@ impl Visit {
         }
         all.push(format!(
             "make a database {}... on {} (PostgreSQL {}), and drop it at the end",
-            mark::PREFIX, self.address, self.facts.version
+            mark::PREFIX,
+            self.address,
+            self.facts.version
         ));
         all.push(format!(
             "load {} rows into it, and build an index in each run; that takes up to {room} of its disk, {}",

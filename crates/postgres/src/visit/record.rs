@@ -50,8 +50,7 @@ impl VisitRecord {
         server: &ServerAddress,
         database: &str,
     ) -> Result<VisitRecord, PostgresError> {
-        let content =
-            Content { format: FORMAT, address: server.to_string(), database: database.to_string() };
+        let content = Content { format: FORMAT, address: server.to_string(), database: database.to_string() };
         let path = directory.join(format!("{PREFIX}{database}.json"));
         HeldFile::make(&path, &journal::written(&content)).map(VisitRecord)
     }
@@ -70,8 +69,8 @@ fn take(record: &Path) -> Result<(HeldFile, Content), PostgresError> {
     let text = journal::content(&bytes).ok_or_else(|| {
         refused("it is no whole record of a visit: its hash is not that of its content".to_string())
     })?;
-    let content: Content =
-        serde_json::from_str(text).map_err(|error| refused(format!("it is no record of a visit: {error}")))?;
+    let content: Content = serde_json::from_str(text)
+        .map_err(|error| refused(format!("it is no record of a visit: {error}")))?;
     if content.format != FORMAT {
         return Err(refused(format!(
             "it has the format {}, expected {FORMAT}; use the plumb that wrote it",
@@ -144,7 +143,10 @@ mod tests {
         let held = VisitRecord::make(place.path(), &server, &database).expect("written");
         let path = place.path().join(format!("visit-{database}.json"));
         let text = fs::read_to_string(&path).expect("a file");
-        assert!(text.contains("\"address\":\"postgres://me@h:5432/d\"") && !text.contains("geheim"), "{text}");
+        assert!(
+            text.contains("\"address\":\"postgres://me@h:5432/d\"") && !text.contains("geheim"),
+            "{text}"
+        );
         assert!(address_of(&path).expect_err("held").to_string().contains("is running"));
         // What a kill does: the lock is gone and the file is not.
         drop(held);

@@ -37,12 +37,12 @@ use plumb_events::clock;
 use plumb_record::calendar::Moment;
 use plumb_study::machine;
 use plumb_units::{Nanos, hex};
-use tokio_postgres::Row;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
+use tokio_postgres::Row;
 
 /// Longest time of a reload, and the time between two sessions that look for its end.
 const BOUND: Nanos = Nanos(30_000_000_000);
@@ -236,7 +236,8 @@ fn require_rights(
     }
     let mut grants = Vec::new();
     for Wanted { name, .. } in wanted {
-        let may = session.rows(DURING, "select pg_catalog.has_parameter_privilege($1, 'alter system')", &[name])?;
+        let may =
+            session.rows(DURING, "select pg_catalog.has_parameter_privilege($1, 'alter system')", &[name])?;
         if !may.first().is_some_and(|row| row.try_get(0).unwrap_or_default()) {
             grants.push(format!("grant alter system on parameter {name} to {user}"));
         }
@@ -280,8 +281,11 @@ fn reload(session: &mut ServerSession<'_>, server: &ServerAddress) -> Result<(),
     session.run(DURING, "select pg_catalog.pg_reload_conf()")?;
     loop {
         let mut born = ServerSession::connect(server, "plumb visit")?;
-        let loaded =
-            born.rows(DURING, "select pg_catalog.pg_conf_load_time() >= $1::text::timestamptz", &[&requested])?;
+        let loaded = born.rows(
+            DURING,
+            "select pg_catalog.pg_conf_load_time() >= $1::text::timestamptz",
+            &[&requested],
+        )?;
         if loaded.first().is_some_and(|row| row.try_get(0).unwrap_or_default()) {
             return Ok(());
         }
@@ -437,8 +441,8 @@ fn put_back(server: &ServerAddress, journal: &Journal) -> Result<Vec<String>, Po
         if found.as_ref() != Some(in_force) && !said.iter().any(|line| line.starts_with(&format!("{name} ")))
         {
             let applies = born.rows("the value in force is read", APPLIES, &[name])?;
-            let by_journal = before.is_some()
-                && applies.first().is_some_and(|row| row.try_get(0).unwrap_or_default());
+            let by_journal =
+                before.is_some() && applies.first().is_some_and(|row| row.try_get(0).unwrap_or_default());
             let why = match by_journal {
                 true => "that is what the journal says of ALTER SYSTEM, and not what it says was in force",
                 false => "another file of the server has changed meanwhile",

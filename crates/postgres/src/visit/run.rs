@@ -356,8 +356,9 @@ fn cancel_all(server: &ServerAddress) {
 /// Drops the indexes of a table: the work of a run.
 fn drop_indexes(session: &mut ServerSession<'_>, table: &str) -> Result<(), PostgresError> {
     const DURING: &str = "the index is dropped";
-    let named =
-        format!("select indexrelid::regclass::text from pg_catalog.pg_index where indrelid = '{table}'::regclass");
+    let named = format!(
+        "select indexrelid::regclass::text from pg_catalog.pg_index where indrelid = '{table}'::regclass"
+    );
     for row in session.rows(DURING, &named, &[])? {
         if let Ok(name) = row.try_get::<_, String>(0) {
             session.run(DURING, &format!("drop index {name}"))?;

@@ -1,8 +1,8 @@
 //! The database of a visit, from its making to its end.
 
 use super::journal::ChangedSetting;
-use super::reload::{Guard, Reloads, Wanted};
 use super::record::{self, VisitRecord};
+use super::reload::{Guard, Reloads, Wanted};
 use super::{Visit, comment, mark, quoted, run};
 use crate::PostgresError;
 use crate::address::{SCHEMA, ServerAddress};
@@ -40,7 +40,8 @@ impl OwnDatabase {
         session.run(DURING, &format!("create database {own} template template0 locale 'C'"))?;
         let comment = comment().replace('\'', "''");
         session.run(DURING, &format!("comment on database {own} is '{comment}'"))?;
-        let mut session = ServerSession::connect(&made.address(), "plumb visit")?;
+        let inside = made.address();
+        let mut session = ServerSession::connect(&inside, "plumb visit")?;
         session.run(DURING, &format!("create schema {SCHEMA}"))?;
         Ok(made)
     }

@@ -15,8 +15,8 @@
 use crate::PostgresError;
 use crate::address::ServerAddress;
 use crate::session::{ServerSession, parts_of_unit};
-use tokio_postgres::Row;
 use std::collections::{BTreeMap, BTreeSet};
+use tokio_postgres::Row;
 
 const DURING: &str = "the server's files are compared";
 /// Lines that the next reload makes the server use.

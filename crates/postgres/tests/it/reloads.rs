@@ -43,7 +43,9 @@ impl Changed {
     fn journals(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.state.path()).expect("a directory");
         let paths = entries.map(|entry| entry.expect("an entry").path());
-        let is_journal = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"undo-"));
+        let is_journal = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"undo-"))
+        };
         paths.filter(is_journal).collect()
     }
 

@@ -2,12 +2,15 @@
 
 use crate::server::place;
 use crate::targets::{levels, opening, study_on};
-use crate::visits::Host;
+use crate::visits::{Host, packet};
 use plumb_events::Cancel;
 use plumb_postgres::address::ServerAddress;
 use plumb_postgres::explain::{QueryRights, explain};
+use plumb_postgres::session::Served;
 use plumb_postgres::visit::{LeftJournal, ReloadRight, Visit, VisitTerms, VisitedTarget, left_behind};
 use plumb_study::targets::{Preparation, Target};
+use std::io::Write;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 /// Makes a schema with a twin of each function, operator and view of the catalog that a session
 /// could mean, and puts it first in the search_path of the database. Each twin notes that it ran.
@@ -66,20 +69,12 @@ alter database postgres set search_path = evil, pg_catalog, public;
 fn no_shadow_runs_for_a_check_a_study_a_plan_or_an_undo() {
     let Some(host) = Host::start() else { return };
     host.run(SHADOWS);
-    let shadows: i64 = count(&host, "select count(*) from pg_catalog.pg_proc where pronamespace = 'evil'::regnamespace");
-    assert!(shadows > 60, "{shadows} shadows");
-    let none_ran = |during: &str| {
-        let ran = host.shown("select coalesce(string_agg(distinct what, ' '), '') from public.shadow_log");
-        assert_eq!(ran, "", "{during}");
-    };
-    // They do run where the path is the database's.
     let address = host.address("");
-    let plan = explain(&address, "select 1 where current_setting('port') = '1'", &[Vec::new()], QueryRights::Write);
-    plan.expect("the user's query has the server's path");
-    // What it wrote is rolled back, so that another session shows it.
-    host.run("do $$ begin perform evil.note('seen'); end $$");
-    assert_eq!(host.shown("select what from public.shadow_log"), "seen");
-    host.run("truncate public.shadow_log");
+    // A session with the database's path shows that the shadows do run.
+    host.shown("select current_setting('port') where current_database() = 'postgres'::text");
+    let ran = seen(&address);
+    assert!(ran.contains("current_setting") && ran.contains('='), "{ran}");
+    let none_ran = |during: &str| assert_eq!(seen(&address), "", "{during}");
 
     let state = tempfile::tempdir().expect("a directory");
     let terms = || VisitTerms { reload: ReloadRight::Allowed, journals: Some(state.path().to_path_buf()) };
@@ -97,7 +92,8 @@ fn no_shadow_runs_for_a_check_a_study_a_plan_or_an_undo() {
     let preparation = Preparation { arms: &arms, expects_same: false, name: "plumb-study-it" };
     target.prepare(&preparation).unwrap_or_else(|error| panic!("{error}"));
     let journal = std::fs::read_dir(state.path()).expect("a directory").flatten().map(|entry| entry.path());
-    let journal = journal.into_iter().find(|path| path.to_string_lossy().contains("undo-")).expect("a journal");
+    let journal =
+        journal.into_iter().find(|path| path.to_string_lossy().contains("undo-")).expect("a journal");
     let kept = place.path().join("kept");
     std::fs::copy(&journal, &kept).expect("a copy");
     target.run(&arms[0], &cancel).unwrap_or_else(|error| panic!("{error:?}"));
@@ -111,20 +107,67 @@ fn no_shadow_runs_for_a_check_a_study_a_plan_or_an_undo() {
     let undo = LeftJournal::take(&journal).and_then(|left| left.at(&address));
     undo.and_then(|undo| undo.carry_out()).unwrap_or_else(|error| panic!("{error}"));
     none_ran("undo");
-    explain(&address, "select 1", &[vec![("work_mem".into(), "1MB".into())]], QueryRights::Write).expect("a plan");
+    explain(&address, "select 1", &[vec![("work_mem".into(), "1MB".into())]], QueryRights::Write)
+        .expect("a plan");
     none_ran("plans");
 }
 
-fn count(host: &Host, statement: &str) -> i64 {
-    let mut client = host.server.connect("test", |_| {}).expect("a session");
-    client.query_one(statement, &[]).expect("a row").get(0)
+/// Returns the shadows that ran since the last time, by a session of plumb's own.
+fn seen(address: &ServerAddress) -> String {
+    let mut client = address.open("test", Box::new(|_| {})).expect("a session");
+    let ran = "select coalesce(string_agg(distinct what, ' '), '') from public.shadow_log";
+    let ran = client.query_one(ran, &[]).expect("a row").get(0);
+    client.batch_execute("truncate public.shadow_log").expect("it is emptied");
+    ran
 }
 
 #[test]
-fn a_pooler_that_drops_or_refuses_the_path_is_named() {
+fn the_path_of_a_role_or_a_url_is_not_that_of_plumbs_sessions() {
     let Some(host) = Host::start() else { return };
-    // A role's own path has no precedence over the start's; that of the options of a URL has none either.
     host.run("alter role all set search_path = public");
-    let address: ServerAddress = host.address("-c search_path=public");
-    Visit::of(&address, VisitTerms::default()).unwrap_or_else(|error| panic!("{error}"));
+    let address = host.address("-c search_path=public -c work_mem=5MB");
+    let mut client = address.open("test", Box::new(|_| {})).expect("a session");
+    let mut shown = |what: &str| -> String {
+        client.batch_execute("reset search_path").expect("a reset");
+        client.query_one(&format!("select pg_catalog.current_setting('{what}')"), &[]).expect("a row").get(0)
+    };
+    assert_eq!(shown("search_path"), "pg_catalog");
+    assert_eq!(shown("work_mem"), "5MB", "the other options of the URL hold");
+}
+
+/// A pooler that drops the options of a start, as pgbouncer does with `ignore_startup_parameters`.
+#[test]
+fn a_pooler_that_drops_the_path_is_named() {
+    let Some(host) = Host::start() else { return };
+    let place = place();
+    let pooler = UnixListener::bind(place.path().join(".s.PGSQL.6432")).expect("a socket");
+    let server = host.cluster.data().join(".s.PGSQL.5432");
+    std::thread::spawn(move || {
+        for client in pooler.incoming() {
+            let (mut client, mut server) =
+                (client.expect("a client"), UnixStream::connect(&server).expect("a server"));
+            let hello = packet(&mut client, 0).expect("a start");
+            let text = String::from_utf8(hello[8..].to_vec()).expect("text");
+            let words: Vec<&str> = text.split('\0').collect();
+            let kept = words.chunks(2).filter(|pair| pair[0] != "options" && !pair[0].is_empty());
+            let kept: String = kept.map(|pair| format!("{}\0{}\0", pair[0], pair[1])).collect();
+            let length = u32::try_from(kept.len() + 9).expect("short").to_be_bytes();
+            let start = [&length, &hello[4..8], kept.as_bytes(), b"\0"].concat();
+            server.write_all(&start).expect("a server");
+            let (mut up, mut from) =
+                (server.try_clone().expect("a copy"), client.try_clone().expect("a copy"));
+            std::thread::spawn(move || std::io::copy(&mut from, &mut up));
+            std::thread::spawn(move || std::io::copy(&mut server, &mut client));
+        }
+    });
+    let user = host.shown("select current_user::text");
+    let url = format!("postgres://{user}@/postgres?host={}&port=6432", place.path().display());
+    let address = ServerAddress::parse(&url, &|_| None).expect("an address");
+    let error = Visit::of(&address, VisitTerms::default()).err().expect("refused").to_string();
+    assert!(
+        error.contains("a pooler drops it: name the server's own address") && !error.contains('\n'),
+        "{error}"
+    );
+    // The session of a user's query asks for no path.
+    explain(&address, "select 1", &[Vec::new()], QueryRights::Read).expect("a plan");
 }

@@ -80,9 +80,15 @@ impl TlsServer {
         for file in ["server.crt", "server.key", "root.crt"] {
             give(&account, &place.path().join(file), &data.join(file));
         }
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let mut command = Command::new(installation.program("postgres"));
-        command.arg("-D").arg(&data).args(["-c", "listen_addresses=127.0.0.1", "-c", &format!("port={port}")]);
+        command.arg("-D").arg(&data).args([
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            &format!("port={port}"),
+        ]);
         command.args(["-c", "ssl=on", "-c", "ssl_ca_file=root.crt", "-c", "unix_socket_directories=."]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         account.run(&mut command);
@@ -121,17 +127,29 @@ fn give(account: &Account, from: &Path, to: &Path) {
 fn tls_has_the_meaning_of_libpq() {
     let Some(server) = TlsServer::start() else { return };
     let taken = |user: &str, host: &str, options: &str| {
-        server.visited(user, host, options).unwrap_or_else(|error| panic!("{user} {host} {options}: {error}"));
+        server
+            .visited(user, host, options)
+            .unwrap_or_else(|error| panic!("{user} {host} {options}: {error}"));
     };
     let refused = |user: &str, host: &str, options: &str, expected: &str| {
         let error = server.visited(user, host, options).expect_err(options);
         assert!(error.contains(expected), "{user} {host} {options}: {error}");
     };
     taken("by_tls", "localhost", "sslmode=verify-full&sslrootcert=@root.crt");
-    refused("by_tls", "127.0.0.1", "sslmode=verify-full&sslrootcert=@root.crt", "name the host as the certificate's");
+    refused(
+        "by_tls",
+        "127.0.0.1",
+        "sslmode=verify-full&sslrootcert=@root.crt",
+        "name the host as the certificate's",
+    );
     taken("by_tls", "127.0.0.1", "sslmode=verify-ca&sslrootcert=@root.crt");
     refused("by_tls", "localhost", "sslmode=verify-ca&sslrootcert=@other.crt", "TLS failed");
-    refused("by_tls", "localhost", "sslmode=verify-full", "there is no file of roots /nowhere/.postgresql/root.crt");
+    refused(
+        "by_tls",
+        "localhost",
+        "sslmode=verify-full",
+        "there is no file of roots /nowhere/.postgresql/root.crt",
+    );
     refused("by_tls", "localhost", "sslmode=verify-full&sslrootcert=@none", "cannot read");
     refused("by_tls", "localhost", "sslrootcert=system", "sslrootcert names the file");
     taken("by_tls", "127.0.0.1", "sslmode=require");
@@ -161,7 +179,11 @@ fn tls_has_the_meaning_of_libpq() {
     let account = Account::of_server().expect("a user");
     let data = server._cluster.data();
     for kind in ["crt", "key"] {
-        give(&account, &server.place.path().join(format!("self.{kind}")), &data.join(format!("server.{kind}")));
+        give(
+            &account,
+            &server.place.path().join(format!("self.{kind}")),
+            &data.join(format!("server.{kind}")),
+        );
     }
     kill_process(Pid::from_child(&server.process.0), Signal::HUP).expect("a reload");
     let own = "sslmode=verify-full&sslrootcert=@self.crt";
