@@ -26,17 +26,17 @@
 
 use crate::PostgresError;
 use crate::account::{self, Account};
+use crate::client::{Client, Says};
 use crate::ending::{DATA, GOLDEN, LOG, PREFIX, end_server};
+use crate::error::ClientError;
 use crate::golden::{self, DirectoryHash};
 use crate::installation::Installation;
+use crate::wire::{self, AuthTerms};
 use plumb_events::{Cancel, clock};
 use plumb_host::owner::Owner;
 use plumb_host::process::end_with_this_thread;
 use plumb_io::named_directory;
 use plumb_units::Nanos;
-use postgres::config::Host;
-use postgres::error::DbError;
-use postgres::{Client, Config, NoTls};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -46,6 +46,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::error::DbError;
 
 /// Codes of the messages with which a server ends a session because it ends itself.
 const ENDS: [&str; 2] = ["57P01", "57P02"];
@@ -301,18 +303,16 @@ impl RunningServer {
         name: &str,
         says: impl Fn(String) + Send + Sync + 'static,
     ) -> Result<Client, PostgresError> {
-        self.config(name)
-            .notice_callback(move |notice| says(notice.message().to_string()))
-            .connect(NoTls)
-            .map_err(|error| self.failed("a session connects", &error))
+        self.begin(name, Box::new(says)).map_err(|error| self.failed("a session connects", &error))
     }
 
-    fn config(&self, name: &str) -> Config {
+    fn begin(&self, name: &str, says: Says) -> Result<Client, ClientError> {
         let mut config = Config::new();
-        config.host_path(format!("/proc/self/fd/{}", self.directory.as_raw_fd())).port(PORT);
         config.user(&self.user).dbname("postgres").application_name(name);
-        debug_assert!(matches!(config.get_hosts(), [Host::Unix(_)]));
-        config
+        let socket = format!("/proc/self/fd/{}/.s.PGSQL.{PORT}", self.directory.as_raw_fd());
+        let place = wire::Place::Unix(Path::new(&socket));
+        let terms = wire::Terms { auth: &AuthTerms::default(), tls: None };
+        Client::start(wire::start(place, terms, &config), Duration::from_nanos(BOUND.0), says, None)
     }
 
     fn wait_until_ready(&mut self, given: &[(String, String)], cancel: &Cancel) -> Result<(), PostgresError> {
@@ -323,7 +323,7 @@ impl RunningServer {
                 let said = self.last_words().unwrap_or_else(|| status.to_string());
                 return Err(PostgresError::NoStart { with: listed(given), said });
             }
-            match self.config("plumb start").connect(NoTls) {
+            match self.begin("plumb start", Box::new(|_| {})) {
                 Ok(_) => return Ok(()),
                 Err(error) if clock::now().saturating_sub(begin) > BOUND => {
                     return Err(self.failed("it starts", &error));
@@ -335,7 +335,7 @@ impl RunningServer {
 
     /// Returns the error of a statement, or that of a server that has ended.
     #[must_use]
-    pub fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError {
+    pub fn failed(&self, during: &str, error: &ClientError) -> PostgresError {
         let during = during.to_string();
         let ends = |theirs: &&DbError| ENDS.contains(&theirs.code().code());
         let Some(theirs) = error.as_db_error().filter(|theirs| !error.is_closed() && !ends(theirs)) else {
