@@ -97,6 +97,27 @@ expect = "differs"
 EOF"#;
 /// One block proves nothing, which is the exit code of the study.
 const STUDY: &str = "$PLUMB study large-sort --blocks 1 --rows 2000 --bundle whole || test -f whole/end.json";
+const LOOPS: &str = r#"mkdir here; cat > s.toml <<'EOF'
+name = "s"
+title = "x"
+question = "x"
+workload = "large-sort"
+rows = 20000
+blocks = 1
+[[factor]]
+name = "fs"
+levels = [
+    { label = "ext4", set = { data_path = "@ext4" } },
+    { label = "here", set = { data_path = "here" } },
+]
+[[claim]]
+name = "c"
+text = "x"
+factor = "fs"
+from = "ext4"
+to = "here"
+expect = "differs"
+EOF"#;
 const REPORT: &str = "for i in $(seq 40); do cat $REPORT; done > rep.txt";
 
 const fn maker(
@@ -144,12 +165,7 @@ pub const MAKERS: &[KilledMaker] = &[
         FILE_STUDY,
         &["study", "s.toml", "--bundle", "b"],
     ),
-    maker(
-        "study of file systems",
-        Needs::Root,
-        "",
-        &["study", "ext4-xfs", "--blocks", "1", "--parameter", "run-time=1", "--bundle", "b"],
-    ),
+    maker("study of file systems", Needs::Root, LOOPS, &["study", "s.toml", "--bundle", "b"]),
     maker(
         "calibrate",
         Needs::Nothing,

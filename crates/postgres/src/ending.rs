@@ -120,10 +120,12 @@ fn end_processes(data: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the first process of the server that the directory names.
+/// Returns the first process of the server that the directory names. A bootstrap process writes the
+/// negative of its number.
 fn first_process(data: &Path) -> Option<Pid> {
     let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
-    Pid::from_raw(text.lines().next()?.trim().parse().ok()?)
+    let number: i32 = text.lines().next()?.trim().parse().ok()?;
+    (number > 0).then(|| Pid::from_raw(number)).flatten()
 }
 
 fn processes() -> impl Iterator<Item = Pid> {
@@ -231,6 +233,19 @@ mod tests {
         assert_eq!(list_of(&its, (3, 12)), None, "the directory of another server");
         assert_eq!(list_of(&head(1, 7, 3, 11), (3, 11)), None, "the segment of another program");
         assert_eq!(list_of(&its[..40], (3, 11)), None, "too short");
+    }
+
+    #[test]
+    fn the_number_of_a_bootstrap_process_is_no_first_process() {
+        let data = tempfile::tempdir().expect("a directory");
+        let of = |text: &str| {
+            fs::write(data.path().join("postmaster.pid"), text).expect("a file");
+            first_process(data.path()).map(|pid| pid.as_raw_nonzero().get())
+        };
+        assert_eq!(of("4711\n/data\n"), Some(4711));
+        for text in ["-4711\n/data\n", "0\n", "", "x\n", "99999999999\n"] {
+            assert_eq!(of(text), None, "{text:?}");
+        }
     }
 
     #[test]

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! $XDG_STATE_HOME/plumb/undo-SERVER.json         settings to put back; `plumb undo` asks first
-//!                       undo-SERVER.PID.draft    a journal that was never whole
+//!                       visit-DATABASE.json      a database to drop
+//!                       *.draft                  a file of these that was never whole
 //! ```
 
 use crate::address::environment;
 use crate::visit::journal::{JournalFile, directory};
+use crate::visit::record::PREFIX;
+use crate::visit::{address_of, drop_left};
 use plumb_host::leftover::{Fate, Leftover, Remains};
 use plumb_units::{Bytes, visible};
 use std::fs::{self, File, TryLockError};
@@ -18,14 +21,15 @@ pub struct VisitLeftover;
 
 impl Leftover for VisitLeftover {
     fn elsewhere(&self) -> Vec<Remains> {
-        let drafts = notes("undo-", ".draft").into_iter().map(|draft| {
+        let drafts = notes("", ".draft").into_iter().map(|draft| {
             let name = draft.display().to_string();
             let line = format!("cannot remove {name}");
-            Remains::new(name, Bytes(0), Fate::Ends("a journal that was never whole"), move || {
+            Remains::new(name, Bytes(0), Fate::Ends("it was never whole"), move || {
                 fs::remove_file(&draft).map_err(|error| format!("{line}: {error}"))
             })
         });
-        journals().into_iter().map(waiting).chain(drafts).collect()
+        let databases = notes(PREFIX, ".json").into_iter().map(visited);
+        journals().into_iter().map(waiting).chain(databases).chain(drafts).collect()
     }
 }
 
@@ -51,6 +55,21 @@ fn notes(prefix: &str, suffix: &str) -> Vec<PathBuf> {
 
 fn is_held(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Describes the database of a killed study. Its server is asked only when it is put away.
+fn visited(record: PathBuf) -> Remains {
+    let name = record.display().to_string();
+    match address_of(&record) {
+        Err(error) => Remains::new(name, Bytes(0), Fate::Stays(error.to_string()), || Ok(())),
+        Ok(address) => {
+            let shown = format!("a database on {}", visible(&address));
+            let fate = Fate::Ends("asks this server, and drops it");
+            Remains::new(shown, Bytes(0), fate, move || {
+                drop_left(&record).map_err(|error| format!("{name}: {error}"))
+            })
+        }
+    }
 }
 
 /// Describes a journal that waits: only a person decides about settings of a server.

@@ -7,14 +7,26 @@ use crate::outcome::Outcome;
 use crate::output;
 use plumb_postgres::PostgresError;
 use plumb_postgres::address::{ServerAddress, environment};
+use plumb_postgres::leftover::journals;
 use plumb_postgres::visit::{LeftJournal, journal};
+use std::path::Path;
+
+/// Carries out a journal, or all that wait.
+pub fn run(arguments: &UndoOf) -> Result<Outcome, Failure> {
+    arguments.target.iter().for_each(|target| warn_of_password(target));
+    let waiting = arguments.journal.as_ref().map_or_else(journals, |journal| vec![journal.clone()]);
+    if waiting.is_empty() {
+        output::print("no killed study left settings on a server\n")?;
+    }
+    waiting.iter().try_for_each(|path| one(path, arguments))?;
+    Ok(Outcome::Fine)
+}
 
 /// Shows what a journal would put back, asks, and only then connects to its server.
-pub fn run(arguments: &UndoOf) -> Result<Outcome, Failure> {
+fn one(path: &Path, arguments: &UndoOf) -> Result<(), Failure> {
     let refused = |error: PostgresError| Failure::run(error.to_string());
-    arguments.target.iter().for_each(|target| warn_of_password(target));
-    let left = LeftJournal::take(&arguments.journal).map_err(refused)?;
-    let shown = arguments.journal.display();
+    let left = LeftJournal::take(path).map_err(refused)?;
+    let shown = path.display();
     let own = journal::directory(&environment);
     let target = match &arguments.target {
         Some(target) => target,
@@ -36,6 +48,5 @@ pub fn run(arguments: &UndoOf) -> Result<Outcome, Failure> {
     }
     let said = left.at(&server).and_then(|undo| undo.carry_out()).map_err(refused)?;
     said.iter().for_each(|line| output::remark(&format!("{line}\n")));
-    output::print(&format!("{shown}: done and removed\n"))?;
-    Ok(Outcome::Fine)
+    output::print(&format!("{shown}: done and removed\n"))
 }
