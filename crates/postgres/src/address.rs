@@ -138,10 +138,12 @@ impl ServerAddress {
         started.map_err(|error| self.failed(CONNECTS, &error))
     }
 
-    /// Starts a session for nothing but an answer.
-    pub(crate) fn probe(&self, within: Duration) -> Result<(), ClientError> {
+    /// Starts a session for nothing but an answer to a statement.
+    fn probe(&self, within: Duration) -> Result<(), ClientError> {
+        let probed = self.clone().bounded(Bounds { look_up: within, silence: within });
         let config = self.of_plumb("plumb probe");
-        self.start(&config, self.timeout.min(within), Box::new(|_| {})).map(|_| ())
+        let mut client = probed.start(&config, self.timeout.min(within), Box::new(|_| {}))?;
+        client.query_alone("show search_path").map(|_| ())
     }
 
     /// Returns the terms of a session of plumb's own (A1).
