@@ -13,7 +13,7 @@
 //! - A1 Each session of plumb's own asks for `search_path = pg_catalog` in its start. This has
 //!   precedence over all that the server has for user and database, and RESET returns to it.
 //! - A2 It then reads what it got, because a pooler may drop start-up options.
-//! - A3 In a database of plumb's own its tables are in a schema that nobody else may create in.
+//! - A3 In a database of plumb's own its tables are in a schema in which no other user may create.
 //! - A4 Only the session of a user's query has the server's path, and no look-up of plumb's.
 //!
 //! Limits: one host.
