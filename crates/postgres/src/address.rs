@@ -13,7 +13,7 @@
 //! - A1 Each session of plumb's own asks for `search_path = pg_catalog` in its start. This has
 //!   precedence over all that the server has for user and database, and RESET returns to it.
 //! - A2 It then reads what it got, because a pooler may drop start-up options.
-//! - A3 In a database of plumb's own its tables are in a schema that nobody else may create in.
+//! - A3 In a database of plumb's own its tables are in a schema in which no other user may create.
 //! - A4 Only the session of a user's query has the server's path, and no look-up of plumb's.
 //!
 //! Limits: one host.
@@ -138,10 +138,12 @@ impl ServerAddress {
         started.map_err(|error| self.failed(CONNECTS, &error))
     }
 
-    /// Starts a session for nothing but an answer.
-    pub(crate) fn probe(&self, within: Duration) -> Result<(), ClientError> {
+    /// Starts a session for nothing but an answer to a statement.
+    fn probe(&self, within: Duration) -> Result<(), ClientError> {
+        let probed = self.clone().bounded(Bounds { look_up: within, silence: within });
         let config = self.of_plumb("plumb probe");
-        self.start(&config, self.timeout.min(within), Box::new(|_| {})).map(|_| ())
+        let mut client = probed.start(&config, self.timeout.min(within), Box::new(|_| {}))?;
+        client.query_alone("show search_path").map(|_| ())
     }
 
     /// Returns the terms of a session of plumb's own (A1).

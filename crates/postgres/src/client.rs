@@ -68,7 +68,7 @@ pub type Says = Box<dyn Fn(String) + Send + Sync>;
 /// Starts a second session within a time, and ends it.
 pub(crate) type Probe = Box<dyn Fn(Duration) -> Result<(), ClientError> + Send + Sync>;
 
-/// What waits share: the connection, driven while a statement is waited for.
+/// A connection, driven while a statement is waited for.
 struct Link {
     runtime: Option<Runtime>,
     connection: Connection,

@@ -4,8 +4,8 @@
 //! Settings hold for this transaction. The query is a prepared statement, so that a second
 //! statement in its file is refused and not executed outside of EXPLAIN.
 //!
-//! The session has the server's search_path, because the query is the user's. So plumb names what it
-//! calls itself with its schema, and lets no type be looked up.
+//! The session has the server's search_path, because the query is the user's. So plumb calls only
+//! functions that it names with their schema, and lets no type be looked up.
 //!
 //! Limits: a rolled back query has taken locks and advanced sequences; the first execution may read
 //! what the second finds in the cache.

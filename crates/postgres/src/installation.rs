@@ -3,8 +3,8 @@
 //! Debian's PATH has wrappers only, so a directory counts if it holds both `postgres` and `initdb`.
 //! `pg_config` comes last, because that of a client library may be of another version.
 //!
-//! A study's file may name the directory. So its programs run as the user of servers, never as root,
-//! also when they are only asked for their version.
+//! A study's file may name the directory. So its programs run as the user of servers, never as
+//! root, also when they are only asked for their version.
 //!
 //! Packages of embedded servers have no more than these two programs. Then the flags of the
 //! compiler are read from `postgres`, extensions are looked for next to it, and pgbench may be

@@ -32,11 +32,13 @@ fn one(path: &Path, arguments: &UndoOf) -> Result<(), Failure> {
         Some(target) => target,
         None if own.as_ref().is_some_and(|own| left.lies_in(own)) => left.address(),
         None => {
+            // The address is a stranger's text, which may have a password.
+            let named = ServerAddress::parse(left.address(), &|_| None);
+            let named = named.map_or("no address".to_string(), |named| named.to_string());
             let own = own.map_or("the directory of journals".to_string(), |own| own.display().to_string());
             return Err(Failure::run(format!(
-                "{shown}: it is not in {own}, so that a stranger may have written the address in it, {}; name the server \
-                 yourself: --target postgres://...",
-                left.address()
+                "{shown}: it is not in {own}, so that a stranger may have written the address in it, {named}; name the server \
+                 yourself: --target postgres://..."
             )));
         }
     };

@@ -133,8 +133,8 @@ impl HeldFile {
         Ok(HeldFile { path: path.to_path_buf(), _lock: file })
     }
 
-    /// Reads the file of a process that has ended, and holds it from now on. Fails with `running` if
-    /// the process has not ended.
+    /// Reads the file of a process that has ended, and holds it from now on. Fails with `running`
+    /// while the process lives.
     pub fn take(path: &Path, running: &str) -> Result<(HeldFile, Vec<u8>), PostgresError> {
         let wrong = |source| PostgresError::File { what: "cannot read", path: path.to_path_buf(), source };
         let refused = |why: String| PostgresError::Unfit(format!("{}: {why}", path.display()));
@@ -385,6 +385,49 @@ mod tests {
         let (content, _) = more.split_once('\n').expect("two lines");
         let more = format!("{content}\n{}\n", hex(&Sha256::digest(content.as_bytes())));
         assert!(read(more.as_bytes()).expect_err("unknown").contains("unknown field"));
+    }
+
+    #[test]
+    fn a_forged_journal_has_nothing_that_a_study_would_not_set() {
+        const NAMES: [&str; 10] = [
+            "fsync",
+            "full_page_writes",
+            "max_wal_size",
+            "ssl",
+            "archive_command",
+            "autovacuum",
+            "a; drop table t",
+            "restart_after_crash",
+            "\u{1b}[2J",
+            "",
+        ];
+        const VALUES: [&str; 10] =
+            ["on", "off", "0", "1GB", "/bin/sh -c id", "'; select 1", "lz4", "fal", "-1", "\u{202e}"];
+        let mut random = plumb_units::SplitMix(65);
+        let mut taken = 0;
+        for _ in 0..200 {
+            let mut pick = |known: &[&str; 10]| known[random.below(10) as usize].to_string();
+            let setting = ChangedSetting {
+                name: pick(&NAMES),
+                before: Some(pick(&VALUES)),
+                in_force: pick(&VALUES),
+                ours: vec![pick(&VALUES)],
+            };
+            let forged = new("system 1", "postgres://h/d", pick(&VALUES), vec![setting]);
+            match read(written(&forged).as_bytes()) {
+                Ok(journal) => {
+                    taken += 1;
+                    let set = &journal.settings[0];
+                    let values = [&set.in_force, &set.ours[0]].into_iter().chain(&set.before);
+                    for value in values {
+                        assert!(is_plain(value) && never(&set.name, value).is_none(), "{set:?}");
+                    }
+                    assert!(set.name != "ssl" && set.name != "restart_after_crash", "{set:?}");
+                }
+                Err(why) => assert!(!why.contains(['\n', '\u{1b}']) && why.len() < 300, "{why}"),
+            }
+        }
+        assert!((5..150).contains(&taken), "{taken} of 200");
     }
 
     #[test]

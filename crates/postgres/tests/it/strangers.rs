@@ -5,7 +5,7 @@
 use crate::visits::Host;
 use plumb_postgres::PostgresError;
 use plumb_postgres::address::ServerAddress;
-use plumb_postgres::client::Bounds;
+use plumb_postgres::client::{BOUNDS, Bounds};
 use plumb_postgres::explain::{QueryRights, explain};
 use plumb_postgres::visit::{Visit, VisitTerms};
 use plumb_units::SplitMix;
@@ -198,7 +198,9 @@ fn a_server_that_says_nothing_or_too_much_is_refused() {
         ),
     ];
     for (serve, [study, plan]) in cases {
-        let address = address(server(serve), "");
+        let url = address(server(serve), "");
+        // What comes without end meets its bound in bytes, on a slow machine, too.
+        let address = if study.contains("bytes") { url.bounded(BOUNDS) } else { url };
         let (found, expected) = (visited(&address), study);
         assert!(found.contains(expected), "{found}: expected {expected}");
         let (found, expected) = (explained(&address), plan);
