@@ -4,7 +4,7 @@
 
 use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
-use crate::program::{command, fine, names, plumb, refused, wait_until, wait_until_it_handles_signals};
+use crate::program::{fine, names, plumb, refused, wait_until, wait_until_it_handles_signals};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

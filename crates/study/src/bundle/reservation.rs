@@ -127,23 +127,33 @@ pub struct BundleLeftover;
 
 impl Leftover for BundleLeftover {
     fn claim(&self, marked: &Path) -> Option<Claim> {
-        let has = |name: &str| marked.join(name).symlink_metadata().is_ok();
-        let is_whole = || has(FILE) || has(CALIBRATION) || is_resumable(marked);
-        (marked.is_dir() && !is_whole()).then_some(Claim::Parts)
+        let entries = fs::read_dir(marked).ok()?.flatten();
+        let names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let is_whole =
+            || is_resumable(marked) || names.iter().any(|name| [FILE, CALIBRATION].contains(&name.as_str()));
+        let is_part = |name: &String| is_of_bundle(name) || name == RUNS || is_number(name);
+        // A copy of one file has the name of that file.
+        let is_fresh = |name: &String| name == MARK || name.ends_with(FRESH);
+        let is_half = || names.iter().any(is_part) || names.iter().all(is_fresh);
+        (!is_whole() && is_half()).then_some(Claim::Parts)
     }
 
     fn makes(&self, part: &Part<'_>) -> bool {
         let Some(name) = part.name.to_str() else { return false };
         let (top, inner) = name.split_once('/').map_or((name, None), |(top, inner)| (top, Some(inner)));
         // An import of several reports has a bundle of each.
-        let is_numbered = top.bytes().all(|digit| digit.is_ascii_digit());
         match (part.kind, inner) {
-            (PartKind::Directory, None) => is_numbered || top == RUNS,
+            (PartKind::Directory, None) => is_number(top) || top == RUNS,
             (PartKind::File, None) => is_of_bundle(name) || name.ends_with(FRESH),
-            (PartKind::File, Some(inner)) => is_made(name) || (is_numbered && is_of_bundle(inner)),
+            (PartKind::File, Some(inner)) => is_made(name) || (is_number(top) && is_of_bundle(inner)),
             _ => false,
         }
     }
+}
+
+fn is_number(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 fn is_of_bundle(name: &str) -> bool {
