@@ -199,8 +199,8 @@ fn says_falsely(analysis: &Analysis, of: &Situation) -> bool {
     let verdict = match &claim.verdict {
         Verdict::Faster(_) => typically >= 0.0,
         Verdict::Slower(_) => typically <= 0.0,
-        Verdict::Equal { .. } => typically.abs() >= margin || on_average.abs() >= margin,
-        Verdict::NotSlower { .. } => typically >= margin || on_average >= margin,
+        Verdict::Equal { .. } => typically.abs() >= margin,
+        Verdict::NotSlower { .. } => typically >= margin,
         Verdict::Mixed { on_average: Side::Slower, .. } => on_average <= margin,
         Verdict::Mixed { on_average: Side::Faster, .. } => on_average >= -margin,
         _ => false,

@@ -416,9 +416,9 @@ fn use_these(
                 format!("study again with --blocks {needed} or more{}", in_time(used, needed as u64)),
             ),
             (None, false) => finding(
-                "No arm is better than the reference beyond doubt",
-                format!("{blocks} blocks, all comparisons of arms together"),
-                "keep the settings of the reference, but for what a claim proves of them",
+                "Which arm is the best is not decided",
+                format!("{blocks} blocks, all {} arms compared together", plan.schedule.arms),
+                "what a claim proves holds for its own arms: use that, and otherwise the reference's settings",
             ),
         });
     };
@@ -523,10 +523,8 @@ fn critical(used: &UsedBlocks<'_>) -> Option<Finding> {
 
 fn undecided(used: &UsedBlocks<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
-        matches!(
-            claim.verdict,
-            Verdict::NotProved { .. } | Verdict::Typical { .. } | Verdict::NoFigure { .. }
-        ) && claim.outcome != ClaimOutcome::Refuted
+        matches!(claim.verdict, Verdict::NotProved { .. } | Verdict::NoFigure { .. })
+            && claim.outcome != ClaimOutcome::Refuted
     };
     let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
     let first = open.first()?;

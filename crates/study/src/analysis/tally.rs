@@ -37,6 +37,9 @@ impl Analysis {
         }
         let (Some(verdict), Some(standing)) = (self.verdict(), self.standing()) else { return "no claim" };
         let alike = self.claims.iter().all(|claim| claim.verdict.label() == verdict.label());
+        if standing == Standing::NotProved && self.claims.iter().all(JudgedClaim::is_open_although_proved) {
+            return "NOT HELD";
+        }
         if standing == Standing::Proved && alike { verdict.label() } else { standing.word() }
     }
 
@@ -81,12 +84,22 @@ impl Analysis {
 }
 
 impl JudgedClaim {
-    /// Returns the standing of the verdict. A refuted claim has `Refuted`,
-    /// unless its verdict is worse.
+    /// Returns the standing of the claim: that of its outcome, unless the verdict is worse. A
+    /// proved effect does not help a claim that it leaves open.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        let own = self.verdict.standing();
-        if self.outcome == ClaimOutcome::Refuted { own.min(Standing::Refuted) } else { own }
+        let answer = match self.outcome {
+            ClaimOutcome::Holds => Standing::Proved,
+            ClaimOutcome::Refuted => Standing::Refuted,
+            ClaimOutcome::Open => Standing::NotProved,
+        };
+        self.verdict.standing().min(answer)
+    }
+
+    /// True if an effect is proved that leaves the claim open.
+    #[must_use]
+    pub fn is_open_although_proved(&self) -> bool {
+        self.outcome == ClaimOutcome::Open && self.verdict.standing() == Standing::Proved
     }
 
     /// Returns the effect that refutes the claim if nothing else is proved, so
@@ -108,7 +121,19 @@ impl JudgedClaim {
             let change = format!("{} {}", Change(ratio).figure(), Ends { low, high }.figure());
             return format!("{}: the change is {change}, which excludes the claim", self.label());
         }
-        format!("{}{}", self.verdict, if self.asked_only { " (asked only)" } else { "" })
+        let asked_only = if self.asked_only { " (asked only)" } else { "" };
+        // An effect that is proved against the claim must not look like a proof of it.
+        let answer = match self.outcome {
+            _ if self.verdict.standing() != Standing::Proved => None,
+            ClaimOutcome::Holds => None,
+            ClaimOutcome::Refuted => Some("REFUTED"),
+            ClaimOutcome::Open => Some("NOT HELD"),
+        };
+        let verdict = self.verdict.to_string();
+        match answer {
+            Some(answer) => format!("{answer}: {}{asked_only}", verdict.replacen("PROVED", "proved", 1)),
+            None => format!("{verdict}{asked_only}"),
+        }
     }
 
     /// Returns the share of the difference in the excluded statistic, as it is printed.
@@ -127,6 +152,7 @@ impl JudgedClaim {
         match self.outcome {
             ClaimOutcome::Holds => "holds",
             ClaimOutcome::Refuted => "REFUTED",
+            ClaimOutcome::Open if self.is_open_although_proved() => "not held",
             ClaimOutcome::Open => "open",
         }
     }
