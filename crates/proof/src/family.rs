@@ -706,7 +706,7 @@ mod tests {
         let family = ask(&asked, 0.05, Looks::Once, Advice::Shares);
         let answers: Vec<Answer> = family.answers.into_iter().flatten().collect();
         assert_eq!(answers[0].place, Place::Within);
-        assert_eq!([answers[0].level, answers[1].level], [0.025; 2]);
+        assert_eq!([answers[0].level, answers[1].level], [TYPICAL_SHARE * 0.025, 0.025]);
         assert_eq!(family.advice_level, 0.0);
     }
 

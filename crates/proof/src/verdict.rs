@@ -774,13 +774,15 @@ fn difference(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verd
 /// Returns the reason for a proved effect smaller than these blocks find with the usual power: its
 /// size without the bias of being proved.
 fn looks_too_large(evidence: &Evidence<'_>) -> Option<String> {
-    let Difference { estimate, level, blocks, deviation, unit, .. } = evidence.difference;
+    let Difference { estimate, interval, level, blocks, deviation, unit, .. } = evidence.difference;
     let floor = noise::smallest_effect(blocks, deviation, level, POWER, evidence.seed) + unit;
     if !floor.is_finite() || estimate.abs() >= floor {
         return None;
     }
     let critical = student::upper_quantile(level / 2.0, blocks as f64 - 1.0);
     let left = selection::corrected(estimate, deviation / (blocks as f64).sqrt(), critical);
+    // The interval has the test's own spread, which the correction only approximates.
+    let left = left.clamp(interval.low, interval.high);
     Some(format!(
         "{TOO_LARGE} find an effect of this size, and those that do say too much of it: corrected for that, {:+.1}%",
         percent(left)

@@ -111,7 +111,7 @@ fn the_worst_verdict_is_the_studys() {
     for (study, headline, code) in
         [(parallel_sort(), "REFUTED", 7), (troubled(), "IMPOSSIBLE", 6), (unborn(), "UNFINISHED", 3)]
     {
-        assert_eq!((study.headline(), study.exit_code()), (headline, code));
+        assert_eq!((study.headline().as_str(), study.exit_code()), (headline, code));
     }
     assert!(
         text::render(&document(&troubled()))

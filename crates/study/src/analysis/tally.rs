@@ -29,18 +29,27 @@ impl Analysis {
         self.standing().map_or(0, Standing::exit_code)
     }
 
-    /// Returns the standing in a word. Claims that are all proved in the same way give their label.
+    /// Returns the answer in a few words: the standing of the worst claim, or the label that all
+    /// proved claims share. If other claims are merely open, a first claim that holds is the answer,
+    /// because a study's first claim is its question.
     #[must_use]
-    pub fn headline(&self) -> &'static str {
+    pub fn headline(&self) -> String {
         if self.state == StudyState::Interrupted {
-            return "UNFINISHED";
+            return "UNFINISHED".to_string();
         }
-        let (Some(verdict), Some(standing)) = (self.verdict(), self.standing()) else { return "no claim" };
+        let (Some(verdict), Some(standing)) = (self.verdict(), self.standing()) else {
+            return "no claim".to_string();
+        };
         let alike = self.claims.iter().all(|claim| claim.verdict.label() == verdict.label());
         if standing == Standing::NotProved && self.claims.iter().all(JudgedClaim::is_open_although_proved) {
-            return "NOT HELD";
+            return "NOT HELD".to_string();
         }
-        if standing == Standing::Proved && alike { verdict.label() } else { standing.word() }
+        let first = self.claims.first().filter(|claim| claim.standing() == Standing::Proved);
+        if let Some(first) = first.filter(|_| standing == Standing::NotProved) {
+            return format!("first claim {}", first.label());
+        }
+        let word = if standing == Standing::Proved && alike { verdict.label() } else { standing.word() };
+        word.to_string()
     }
 
     /// Counts claims by outcome in one line: `3 of 6 claims held, 1 REFUTED, 2 open`.
