@@ -472,6 +472,7 @@ mod tests {
         for of in situations().into_iter().filter(|of| of.blocks <= 30) {
             let analysis = made(&of, 3).expect("a study");
             assert!(analysis.claims[0].effect.is_some(), "{}", of.name);
+            assert!(!contradicts_itself(&analysis), "{}: {:?}", of.name, analysis.claims[0]);
         }
         let stalls =
             situations().into_iter().find(|of| of.expects == "equal within 5%").expect("a situation");
