@@ -34,10 +34,12 @@ macro_rules! strict_assert {
 
 mod arena;
 mod buffer_pool;
+pub mod canary;
 mod directory;
 mod error;
 mod file;
 mod file_number;
+pub mod marked;
 mod method;
 pub mod named_directory;
 mod ring_probe;

@@ -5,10 +5,10 @@
 //! bundle.
 
 use crate::failure::Failure;
+use crate::history::REPORTS;
 use crate::output;
 use plumb_io::cure;
 use plumb_record::outside;
-use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::run_record;
 use plumb_units::nearest;
 use std::fs;

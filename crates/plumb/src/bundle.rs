@@ -5,6 +5,7 @@
 //! nothing behind. The report is printed before the bundle is written, in case writing fails.
 
 use crate::failure::Failure;
+use crate::history::REPORTS;
 use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_events::clock;
@@ -13,7 +14,6 @@ use plumb_record::calendar::Moment;
 use plumb_record::trace::{self, RunTrace};
 use plumb_record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_report::Document;
-use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
 

@@ -11,12 +11,14 @@ use crate::outcome::Outcome;
 use plumb_events::clock;
 use plumb_record::calendar::Moment;
 use plumb_record::outside;
-use plumb_run::orphans::REPORTS;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
+
+/// Directory of bundles unless a command names another.
+pub const REPORTS: &str = "plumb-reports";
 
 /// File name of the history.
 const FILE: &str = "ended-early.jsonl";

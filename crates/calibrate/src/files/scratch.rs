@@ -6,8 +6,8 @@
 //! - H2 When the directory is dropped, in a panic too, its files and then its directory are
 //!   removed. The directory is removed only when it is empty: files of other processes stay.
 //!
-//! Limits: a killed process leaves its directory behind, with its mark in it. [`leftovers`] finds
-//! the directories of calibrations, and removes none.
+//! A killed process leaves its directory behind, with its mark in it ([`ScratchLeftover`](super::ScratchLeftover)).
+//! [`leftovers`] names the directories of other calibrations, running ones too, and removes none.
 
 use crate::CalibrateError;
 use plumb_events::locked;
@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
 /// Prefix of the name of every scratch directory.
-const PREFIX: &str = "plumb-calibrate-";
+pub(super) const PREFIX: &str = "plumb-calibrate-";
 /// Scratch directories that one process may have under one path; more are a mistake.
 const DIRECTORIES_MAX: usize = 100;
 

@@ -4,26 +4,23 @@
 
 use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
-use crate::program::{command, fine, names, plumb, refused};
+use crate::program::{fine, names, plumb, refused, wait_until, wait_until_it_handles_signals};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 /// Starts a command that takes a while, and waits until it has begun to fill its directory.
 fn started(directory: &Path, arguments: &[&str]) -> (Child, PathBuf) {
-    let mut command = command(directory);
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    // The caller may ignore SIGHUP, as under nohup, and the program would inherit that.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(env!("CARGO_BIN_EXE_plumb")).args(arguments);
+    command.current_dir(directory).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().expect("the program starts");
     let kind = if arguments[0] == "run" { "plumb-run-" } else { "plumb-calibrate-" };
     let ours = |name: &String| name.starts_with(&format!("{kind}{}", child.id()));
-    let home = (0..6_000).find_map(|_| {
-        sleep(Duration::from_millis(5));
-        names(directory).into_iter().find(ours)
-    });
-    let home = directory.join(home.expect("a directory of its own"));
+    wait_until("a directory of its own", || names(directory).iter().any(ours));
+    let home = directory.join(names(directory).into_iter().find(ours).expect("just seen"));
     wait_for(&home.join("plumb-owner"));
     (child, home)
 }
@@ -112,6 +109,49 @@ fn what_a_killed_backup_or_restore_left_goes_and_a_whole_one_stays() {
     let said = fine(here, ["clean"]);
     assert!(said.contains("stays: plumb did not make ./copy/users02.dbf\n"), "{said}");
     assert_eq!(names(&here.join("copy")).len(), 7);
+}
+
+/// A killed import or copy leaves a part of a bundle, without the file by which a reader knows it.
+#[test]
+fn a_half_bundle_goes_and_a_whole_one_or_a_begun_study_stays() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let left = |files: &[&str]| {
+        let _ = fs::remove_dir_all(here.join("b"));
+        for file in files.iter().chain(&["plumb-owner"]) {
+            let file = here.join("b").join(file);
+            fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            fs::write(file, "plumb 4194305 started 1\n").expect("a file");
+        }
+    };
+    let halves: [&[&str]; 5] = [
+        &["report.txt", "imported.json"],
+        &["1/record.json", "2/report.txt"],
+        &["report.txt.new"],
+        &["environment.json", "order.json", "runs/0001.json", "manifest.sha256"],
+        &["study.toml", "manifest.sha256"],
+    ];
+    for half in halves {
+        left(half);
+        let said = fine(here, ["clean"]);
+        assert!(said.contains("./b ") && names(here).is_empty(), "{half:?}: {said}");
+    }
+    let wholes: [&[&str]; 3] =
+        [&["record.json"], &["calibration.json", "x.csv"], &["study.toml", "order.json", "runs/0001.json"]];
+    for whole in wholes {
+        left(whole);
+        assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n", "{whole:?}");
+        assert!(here.join("b").join(whole[0]).exists());
+    }
+    left(&["report.txt", "mine"]);
+    assert!(fine(here, ["clean"]).contains("stays: plumb did not make ./b/mine\n"));
+    // The next command takes the place of a killed one, and names no study that could go on.
+    fs::write(here.join("notes.txt"), "of host db17.example.com\n").expect("a file");
+    left(&["order.json", "runs/0001.json"]);
+    fine(here, ["share", "notes.txt", "--output", "b"]);
+    assert_eq!(names(&here.join("b")), ["notes.txt"]);
+    let (_, line) = refused(here, ["share", "notes.txt", "--output", "b"]);
+    assert!(line.contains("it has contents") && !line.contains("--resume"), "{line}");
 }
 
 /// A run has a directory in every place that its settings and arguments name.
@@ -381,7 +421,7 @@ fn the_end_of_the_terminal_is_as_ctrl_c_unless_nohup_ignores_it() {
     nohup.arg(env!("CARGO_BIN_EXE_plumb")).args(["run", "large-sort", "--rows", "200K", "--json"]);
     nohup.current_dir(directory.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = nohup.spawn().expect("nohup is there");
-    sleep(Duration::from_millis(300));
+    wait_until_it_handles_signals(&child);
     signal("HUP", child.id());
     assert!(end_of(child).status.success());
 }

@@ -13,7 +13,8 @@ use super::doubts::contradicted;
 use super::figures::Figures;
 use super::head::created;
 use super::result::{
-    ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, Interaction, JudgedClaim, PhasePart, Recommendation, StolenFigure,
+    ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, Interaction, JudgedClaim, PhasePart, Recommendation,
+    StolenFigure,
 };
 use super::stability::{Stability, effect};
 use super::steal_time::MUCH;
