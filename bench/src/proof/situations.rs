@@ -3,8 +3,8 @@
 //!
 //! A situation has a law of its runs' logarithms, a claim, and the true effect: typical (the
 //! pseudo-median of log t - log a) and average. A study is false if a verdict, an equality, a
-//! margin, a MIXED, or the outcome of the claim is wrong. An effect exactly on a bound is on neither
-//! side of it. Noise is 3% a run unless a row says otherwise. A study contradicts itself if two of
+//! margin, a MIXED, or the outcome of the claim is wrong. An effect exactly on a bound is on
+//! neither side of it. Noise is 3% a run unless a row says otherwise. A study contradicts itself if two of
 //! its sentences cannot both be true, whatever the law.
 
 use super::simulation::{ERROR_MAX, Scale, Share, each};

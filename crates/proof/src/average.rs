@@ -19,7 +19,7 @@
 //!
 //! The average is tested as well ([`Means`]), after the typical verdict. So a verdict says that
 //! most runs gain and the average loses only if the interval excludes no change. An equality is of
-//! the typical run; the average stands beside it unless it is proved to lie within the margin.
+//! the typical run; the line adds the average unless that is proved to lie within the margin.
 //!
 //! Limits: the mean of few runs contains no stalls that did not occur; the upper end of the share
 //! covers those. So the interval of an average is one of the runs seen: with 1% of runs at ten
@@ -154,9 +154,9 @@ pub struct SlowRuns {
 /// Slow runs of both sides, above [`SLOW`] times the median of the reference's runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowSeen {
-    /// Those of the treatment.
+    /// Slow runs among the treatment's.
     pub treatment: SlowRuns,
-    /// Those of the reference itself.
+    /// Slow runs among the reference's own.
     pub reference: SlowRuns,
 }
 

@@ -30,8 +30,8 @@ impl Analysis {
     }
 
     /// Returns the answer in a few words: the standing of the worst claim, or the label that all
-    /// proved claims share. If other claims are merely open, a first claim that holds is the answer,
-    /// because a study's first claim is its question.
+    /// proved claims share. If other claims are merely open, a first claim that holds is the
+    /// answer, because a study's first claim is its question.
     #[must_use]
     pub fn headline(&self) -> String {
         if self.state == StudyState::Interrupted {
