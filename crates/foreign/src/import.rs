@@ -1,10 +1,10 @@
 //! Turns a report into the record of a run, and keeps the imported figures next to it.
 
-use crate::awr::signals;
+use crate::figure::rounding::nanoseconds;
+use crate::figure::sheet::{Cell, Sheet};
+use crate::format::awr::signals;
 use crate::reader::{self, Reader};
 use crate::report::{ImportedRun, Report, value};
-use crate::rounding::nanoseconds;
-use crate::sheet::{Cell, Sheet};
 use crate::source::{ForeignError, Source};
 use plumb_findings::{Signals, findings};
 use plumb_record::{
@@ -33,9 +33,11 @@ pub struct Import {
 
 const BUNDLE: &str = "give its bundle, the directory that it is in, to `plumb report` or `plumb compare`";
 
-/// Titles of this program's other documents, each with its kind and the command that takes it. They
+/// Titles of this program's documents, each with its kind and the command that takes it. They
 /// are refused, because their tables look like pasted ones with another arithmetic.
-const OTHERS: [(&str, &str, &str); 5] = [
+const OTHERS: [(&str, &str, &str); 7] = [
+    ("PLUMB REPORT", "a report of a run", BUNDLE),
+    ("PLUMB STUDY REPORT", "a report of a study", BUNDLE),
     ("PLUMB CALIBRATION", "a calibration", BUNDLE),
     ("PLUMB COMPARE PERIOD REPORT", "a comparison", "import the two reports that it compares"),
     ("PLUMB AUDIT", "an audit", "give the file of its claim to `plumb audit`"),
@@ -113,7 +115,7 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
         // Samples and requests by the thousand are in the tables, and their sums are derived.
         for row in sheet.rows.iter().filter(|_| sheet.rows.len() <= ROWS_MOST) {
             let keyed = sheet.columns.iter().filter(|column| !column.key.is_empty());
-            let figure = |column: &crate::sheet::Column| sheet.figure(row, column.key);
+            let figure = |column: &crate::figure::sheet::Column| sheet.figure(row, column.key);
             figures.extend(keyed.filter_map(figure).map(|figure| ImportedFigure::from(&figure)));
         }
     }

@@ -7,9 +7,9 @@
 //! A name is found by its field and not by its form, because `ORCL` and `LGWR` have one form. A
 //! copy without the names keeps the vocabulary, so that it reads as the report does.
 
-use crate::awr::sections::SECTIONS;
+use crate::figure::sheet::{Sheet, plain};
+use crate::format::awr::sections::SECTIONS;
 use crate::report::Report;
-use crate::sheet::{Sheet, plain};
 use plumb_events::{Event, Statistic};
 use std::collections::{BTreeMap, BTreeSet};
 

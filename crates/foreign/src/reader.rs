@@ -11,8 +11,8 @@
 //!
 //! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
+use crate::figure::sheet::Sheet;
 use crate::report::Report;
-use crate::sheet::Sheet;
 use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
 use std::ops::Range;
@@ -308,7 +308,7 @@ fn head(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sheet::Remark;
+    use crate::figure::sheet::Remark;
     use plumb_record::ImportedFact;
     use std::path::Path;
 

@@ -40,8 +40,8 @@ pub enum ForeignError {
         /// The number of its lines.
         lines: usize,
     },
-    /// A document of this program that is no report of runs.
-    #[error("{} is {what} by plumb, and import reads reports of runs and studies; {cure}", path.display())]
+    /// A document of this program, whose data is in its bundle.
+    #[error("{} is {what} by plumb, and import reads reports of other programs; {cure}", path.display())]
     Own {
         /// The file that was to be imported.
         path: PathBuf,

@@ -12,7 +12,7 @@ mod pasted;
 mod reports;
 mod tools;
 
-use plumb_foreign::sheet::Sheet;
+use plumb_foreign::figure::sheet::Sheet;
 use plumb_foreign::{Import, READERS, Report, Source, import};
 use plumb_record::{Consistency, Consistent, ImportedFigure};
 use std::path::Path;

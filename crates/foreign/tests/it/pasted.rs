@@ -2,7 +2,7 @@
 
 use crate::{figure, fixture, imports, with};
 use plumb_foreign::Import;
-use plumb_foreign::sheet::SheetRow;
+use plumb_foreign::figure::sheet::SheetRow;
 use plumb_record::Consistent::{Fails, Holds, Impossible, NotAsked};
 
 fn near(import: &Import, name: &str, expected: f64, digits: f64) {

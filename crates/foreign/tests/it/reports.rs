@@ -2,7 +2,7 @@
 
 use crate::{figure, fixture, imports, only, row, sheet, with};
 use plumb_foreign::figure::Reading;
-use plumb_foreign::sheet::Sheet;
+use plumb_foreign::figure::sheet::Sheet;
 use plumb_record::Consistent::{Fails, Holds, Impossible, NotAsked};
 
 const TEXT: &str = fixture!("awr_11204.txt");
@@ -306,50 +306,17 @@ fn a_global_report_is_checked_between_its_sections() {
 }
 
 #[test]
-fn a_study_is_read_with_its_arms_and_verdicts() {
-    let import = only(fixture!("study.txt"));
-    assert!(import.report.unread.is_empty(), "{:?}", import.report.unread);
-    let record = import.record.as_ref().expect("an interval");
-    let header = &record.header;
-    assert_eq!((header.workload.as_str(), header.elapsed_ns), ("sort-path", 432_000_000_000));
-    assert_eq!((header.host.name.as_str(), header.host.cpus, header.db_time_ns), ("lab03", Some(4), None));
-    let facts: Vec<(&str, &str)> =
-        import.imported.facts.iter().map(|fact| (fact.name.as_str(), fact.text.as_str())).collect();
-    for fact in [
-        ("Study", "sort-path: direct writes in a sort"),
-        ("State", "Study: REFUTED 1 of 2 claims held, 1 REFUTED"),
-        ("Question", "Do direct writes make an index build faster, and does a larger area help?"),
-        ("Claim 1 alone", "PROVED faster by 62.3% [60.1, 64.0] (holds)"),
-        ("Claim 2 larger", "PROVED faster by 5.6% [3.2, 8.0], and not slower as claimed (REFUTED)"),
-    ] {
-        assert!(facts.contains(&fact), "{fact:?} in {facts:#?}");
-    }
-    let measures: Vec<(&str, f64, &str)> =
-        record.measures.iter().map(|row| (row.name.as_str(), row.value, row.unit.as_str())).collect();
-    for measure in [
-        ("direct=FALSE area=1M: elapsed time", 1.647, "s"),
-        ("direct=TRUE area=1M: elapsed time", 0.626, "s"),
-        ("direct=TRUE area=1M: elapsed time, most", 0.635, "s"),
-        ("direct=TRUE area=1M: peak memory", 119.0 * 1_048_576.0, "bytes"),
-        ("change by claim 1 alone", -62.3, "%"),
-    ] {
-        assert!(measures.contains(&measure), "{measure:?} in {measures:#?}");
-    }
-    // The arithmetic of a run is not asked of tables that share a heading with it.
-    assert!(import.report.checks.is_empty() && import.report.sheet("io_functions").is_none());
-}
-
-#[test]
 fn documents_that_are_no_reports_of_runs_name_what_takes_them() {
     let refused = |text: &str| {
         let source = plumb_foreign::Source::of(std::path::Path::new("page"), text.as_bytes());
         plumb_foreign::import(&source, plumb_foreign::READERS, "0.1.0").expect_err("refused").to_string()
     };
     let table = "\nEvent  Waits\n------ -----\nsync       3\n";
-    let calibration = "page is a calibration by plumb, and import reads reports of runs and studies; give its \
+    let calibration = "page is a calibration by plumb, and import reads reports of other programs; give its \
                        bundle, the directory that it is in, to `plumb report` or `plumb compare`";
     assert_eq!(refused(&format!("PLUMB CALIBRATION  /u01 on vda{table}")), calibration);
     assert_eq!(refused(&format!("# PLUMB CALIBRATION  /u01 on vda{table}")), calibration);
+    assert!(refused("PLUMB REPORT  Workload: redo").starts_with("page is a report of a run by plumb"));
     let page = "<!DOCTYPE html>\n<html><head><title>PLUMB AUDIT  three claims</title></head></html>";
     assert!(refused(page).ends_with("give the file of its claim to `plumb audit`"));
     let compared = refused(&format!("PLUMB COMPARE PERIOD REPORT  Workload: redo{table}"));

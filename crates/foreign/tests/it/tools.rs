@@ -199,30 +199,6 @@ fn calibrations_are_read() {
 }
 
 #[test]
-fn plans_are_read_with_bars_and_with_tabs() {
-    let plan = sound(fixture!("plan.txt"), "execution plan");
-    near(&plan, "3 TABLE ACCESS BY INDEX ROWID: A-Rows / (E-Rows x Starts)", 200.0);
-    assert_eq!(held(&plan).len(), 2);
-    let bare = fixture!("plan.txt").replace(
-        "|    100 |      1 |  20000 |00:00:00.40 |     300 |",
-        "|        |        |        |            |         |",
-    );
-    assert_eq!(sheet(&only(&bare).report, "operations").rows.len(), 4, "a row without figures is kept");
-    let tabs = sound(fixture!("plan_tabs.txt"), "execution plan");
-    let operations = sheet(&tabs.report, "operations");
-    assert_eq!(operations.rows.len(), 4);
-    let time = operations.figure(&operations.rows[1], "time").expect("a clock").value;
-    assert!((time - 44.64).abs() < 1e-9);
-    contradicted(
-        fixture!("plan.txt"),
-        &[
-            ("|     900 |", "|    9900 |", "buffers of an operation <= of its plan"),
-            ("00:00:00.40", "00:00:01.40", "time of an operation <= of its plan"),
-        ],
-    );
-}
-
-#[test]
 fn a_trace_becomes_events_of_a_record() {
     let trace = sound(fixture!("trace.txt"), "SQL trace");
     let record = trace.record.as_ref().expect("times");
@@ -269,13 +245,11 @@ fn tools_one_behind_the_other_are_imports_of_their_own() {
         fixture!("iostat12.txt"),
         "\nThen the benchmark:\n",
         fixture!("pgbench15.txt"),
-        "\nAnd a plan of it.\n\n",
-        fixture!("plan.txt"),
         "\nThe report:\n",
         fixture!("statspack.txt"),
     ]
     .concat();
     let imports = imports(&all);
     let kinds: Vec<&str> = imports.iter().map(|import| import.report.kind.as_str()).collect();
-    assert_eq!(kinds, ["iostat", "pgbench", "execution plan", "Statspack report"]);
+    assert_eq!(kinds, ["iostat", "pgbench", "Statspack report"]);
 }

@@ -124,7 +124,7 @@ fn list(import: &Imported) -> String {
         rows.push((sheet.line, row(sheet.line, what, sheet.rows.len().to_string(), known, &sheet.heading)));
     }
     let remark = |what: &'static str| {
-        move |remark: &plumb_foreign::sheet::Remark| {
+        move |remark: &plumb_foreign::figure::sheet::Remark| {
             let text = plumb_units::cut(remark.text.trim(), 80).into_owned();
             (remark.line, row(remark.line, what, String::new(), String::new(), &text))
         }

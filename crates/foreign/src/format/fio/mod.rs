@@ -1,0 +1,344 @@
+//! fio: its JSON and JSON+, and the text that people paste, of versions 2 and 3.
+//!
+//! ```text
+//! json ──> leaves (path, text, line) ─┐
+//! text ──> job, direction, figures ───┴─> two sheets: jobs, percentiles ──> checks
+//! ```
+//! Both forms fill the same sheets, so that one table of columns and one list of checks serves
+//! both.
+//!
+//! Units changed with the versions, and the keys say which holds. Times are nanoseconds under
+//! `clat_ns` and microseconds under `clat`. `io_bytes` was KiB until 2.20, when it had no
+//! `io_kbytes` next to it. `bw` is KiB a second always; version 2 prints KB for KiB.
+//!
+//! Bandwidths and times of a run are cut off and not rounded: 185,680 is 185,680 to 185,681.
+//!
+//! An entry is a job, or with `group_reporting` all jobs of a group. Percentiles of several entries
+//! are never averaged.
+
+mod json;
+mod text;
+
+use crate::figure::check::{Rule, Sides};
+use crate::figure::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
+use crate::figure::{FigureUnit, Quantity};
+use crate::reader::{Begins, Fill, Reader};
+use crate::report::Report;
+use plumb_record::{Consistency, MeasuredFigure, Record, SettingRow};
+use plumb_units::ValueRange;
+
+/// The readers of fio's forms.
+pub const READERS: [Reader; 2] = [
+    Reader {
+        kind: "fio JSON",
+        begins: Begins::Line(|line| line.trim_start().starts_with("\"fio version\"")),
+        read: json::read,
+        check,
+        derive: |_| Vec::new(),
+        fill: Fill::With(fill),
+    },
+    Reader {
+        kind: "fio text",
+        begins: Begins::Line(text::begins),
+        read: text::read,
+        check,
+        derive: |_| Vec::new(),
+        fill: Fill::With(fill),
+    },
+];
+
+/// Calls of fsync and the like.
+const SYNC: &str = "sync";
+
+const NS: FigureUnit = FigureUnit::new(Quantity::Seconds, 1e-9);
+const KIB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1024.0);
+const KIB_PER_S: FigureUnit = FigureUnit::new(Quantity::BytesPerSecond, 1024.0);
+
+/// An entry and a direction a row.
+static JOBS: Section = Section {
+    key: "jobs",
+    headings: &["jobs"],
+    first: &[],
+    columns: &[
+        Known { key: "job", unit: FigureUnit::TEXT, headings: &["job"] },
+        Known { key: "direction", unit: FigureUnit::TEXT, headings: &["direction"] },
+        Known { key: "bytes", unit: FigureUnit::BYTES, headings: &["io_bytes", "io"] },
+        Known { key: "bytes", unit: KIB, headings: &["io_bytes in KiB"] },
+        Known { key: "bandwidth", unit: KIB_PER_S, headings: &["bw"] },
+        Known { key: "rate", unit: FigureUnit::PER_S, headings: &["iops"] },
+        Known { key: "runtime", unit: FigureUnit::MS, headings: &["runtime"] },
+        Known { key: "requests", unit: FigureUnit::COUNT, headings: &["total_ios"] },
+        Known { key: "short", unit: FigureUnit::COUNT, headings: &["short_ios"] },
+        Known { key: "least", unit: NS, headings: &["clat_ns min"] },
+        Known { key: "most", unit: NS, headings: &["clat_ns max"] },
+        Known { key: "mean", unit: NS, headings: &["clat_ns mean"] },
+        Known { key: "least", unit: FigureUnit::US, headings: &["clat min"] },
+        Known { key: "most", unit: FigureUnit::US, headings: &["clat max"] },
+        Known { key: "mean", unit: FigureUnit::US, headings: &["clat mean"] },
+        Known { key: "latency", unit: NS, headings: &["lat_ns mean"] },
+        Known { key: "latency", unit: FigureUnit::US, headings: &["lat mean"] },
+        Known { key: "bins", unit: FigureUnit::COUNT, headings: &["sum of bins"] },
+        Known { key: "size", unit: FigureUnit::BYTES, headings: &["bs"] },
+        Known { key: "depth", unit: FigureUnit::COUNT, headings: &["iodepth"] },
+        Known { key: "processes", unit: FigureUnit::COUNT, headings: &["numjobs"] },
+    ],
+};
+
+/// A percentile of an entry and a direction a row, in the order of the report.
+static PERCENTILES: Section = Section {
+    key: "percentiles",
+    headings: &["clat percentiles"],
+    first: &[],
+    columns: &[
+        Known { key: "job", unit: FigureUnit::TEXT, headings: &["job"] },
+        Known { key: "direction", unit: FigureUnit::TEXT, headings: &["direction"] },
+        Known { key: "percent", unit: FigureUnit::PERCENT, headings: &["percentile"] },
+        Known { key: "time", unit: NS, headings: &["clat_ns"] },
+        Known { key: "time", unit: FigureUnit::US, headings: &["clat"] },
+    ],
+};
+
+/// All entries of a group and a direction a row, below `Run status`.
+static GROUPS: Section = Section {
+    key: "groups",
+    headings: &["Run status"],
+    first: &[],
+    columns: &[
+        Known { key: "direction", unit: FigureUnit::TEXT, headings: &["direction"] },
+        Known { key: "bytes", unit: FigureUnit::BYTES, headings: &["io"] },
+        Known { key: "least", unit: FigureUnit::MS, headings: &["mint"] },
+        Known { key: "most", unit: FigureUnit::MS, headings: &["maxt"] },
+    ],
+};
+
+/// Figures that no check needs, a name and a value a row: depths, shares, disks.
+static DETAILS: Section = Section {
+    key: "details",
+    headings: &["details"],
+    first: &[],
+    columns: &[
+        Known { key: "job", unit: FigureUnit::TEXT, headings: &["job"] },
+        Known { key: "line", unit: FigureUnit::TEXT, headings: &["line"] },
+        Known { key: "name", unit: FigureUnit::TEXT, headings: &["name"] },
+    ],
+};
+
+/// Key of the jobs of a text behind its JSON, which are the same ones.
+const PRINTED_JOBS: &str = "printed_jobs";
+/// Key of the percentiles of those jobs.
+const PRINTED_PERCENTILES: &str = "printed_percentiles";
+
+const BANDWIDTH: Rule = Rule {
+    name: "io_bytes / runtime = bw",
+    arithmetic: "bytes moved, divided by the time, are the bandwidth",
+};
+const RATE: Rule =
+    Rule { name: "total_ios / runtime = iops", arithmetic: "requests, divided by the time, are the rate" };
+const SIZE: Rule =
+    Rule { name: "total_ios x bs = io_bytes", arithmetic: "requests times their size are the bytes moved" };
+const MEAN: Rule = Rule { name: "min <= mean <= max", arithmetic: "the mean lies between the extremes" };
+const ORDER: Rule =
+    Rule { name: "percentiles ascend", arithmetic: "a higher percentile is no shorter than a lower one" };
+const LITTLE: Rule = Rule {
+    name: "iops x latency <= iodepth x numjobs",
+    arithmetic: "Little's law: no more requests are outstanding than the jobs may have",
+};
+const GROUP: Rule = Rule {
+    name: "io of jobs = io of Run status",
+    arithmetic: "bytes of the jobs of a direction = sum of its groups' bytes",
+};
+const PRINTED: Rule =
+    Rule { name: "JSON = text", arithmetic: "a figure of the JSON is one that prints as the text has it" };
+const BINS: Rule =
+    Rule { name: "bins = total_ios", arithmetic: "the bins of the histogram add up to the requests" };
+
+fn check(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for sheet in report.sheets_of(JOBS.key) {
+        for row in &sheet.rows {
+            of_row(sheet, row, &mut checks);
+        }
+    }
+    for sheet in report.sheets_of(PERCENTILES.key) {
+        of_percentiles(sheet, &mut checks);
+    }
+    checks.extend(of_groups(report));
+    checks.extend(of_text(report));
+    checks
+}
+
+/// Figures of a JSON against those of the text behind it, job by job in their order.
+fn of_text(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    let (Some(json), Some(text)) = (report.sheet(JOBS.key), report.sheet(PRINTED_JOBS)) else {
+        return checks;
+    };
+    let name = |sheet: &Sheet, row: &SheetRow| {
+        format!("{} {}", sheet.text(row, "job"), sheet.text(row, "direction"))
+    };
+    for (own, printed) in json.rows.iter().zip(&text.rows) {
+        let of = name(json, own);
+        if of != name(text, printed) {
+            continue;
+        }
+        for key in ["bytes", "bandwidth", "rate", "runtime", "requests", "least", "most", "mean"] {
+            let (Some(exact), Some(shown)) = (json.figure(own, key), text.figure(printed, key)) else {
+                continue;
+            };
+            // Some figures are rounded and some are cut off.
+            let expected = ValueRange { low: shown.range.low, high: cut_off(&shown).high };
+            let sides = Sides { expected, found: exact.range, unit: exact.unit };
+            checks.push(PRINTED.meets(&format!("{of} {key}"), sides, &[&exact, &shown]));
+        }
+    }
+    checks
+}
+
+/// The sums of both tables by direction.
+fn of_groups(report: &Report) -> Vec<Consistency> {
+    let figures = |section: &'static str, direction: &str| -> Vec<Figure> {
+        let rows = report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)));
+        let own = rows.filter(|(sheet, row)| sheet.text(row, "direction") == direction);
+        own.filter_map(|(sheet, row)| sheet.figure(row, "bytes")).collect()
+    };
+    let sum = |figures: &[Figure]| {
+        figures.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range))
+    };
+    let check = |direction: &str| {
+        let [of_groups, of_jobs] = [GROUPS.key, JOBS.key].map(|section| figures(section, direction));
+        let sides = Sides { expected: sum(&of_groups), found: sum(&of_jobs), unit: "bytes" };
+        let all: Vec<&Figure> = of_groups.iter().chain(&of_jobs).collect();
+        (!of_groups.is_empty() && !of_jobs.is_empty()).then(|| GROUP.meets(direction, sides, &all))
+    };
+    ["read", "write", "trim"].into_iter().filter_map(check).collect()
+}
+
+/// An interval whose text was cut off behind its last digit.
+fn cut_off(figure: &Figure) -> ValueRange {
+    let digit = figure.range.high - figure.range.low;
+    ValueRange { low: figure.value, high: figure.value + digit }
+}
+
+fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
+    let name = format!("{} {}", sheet.text(row, "job"), sheet.text(row, "direction"));
+    let figure = |key: &str| sheet.figure(row, key).filter(|figure| figure.value > 0.0);
+    let runtime = figure("runtime");
+    let time = runtime.as_ref().map(cut_off);
+    let quotient = |total: &str, rate: &str, rule: Rule| {
+        let (Some(total), Some(rate), Some(time)) = (figure(total), figure(rate), time) else {
+            return rule.not_asked(&name, "bytes, requests or runtime");
+        };
+        let Some(expected) = total.range.over(time) else { return rule.not_asked(&name, "runtime") };
+        let (low, high) = (rate.range.low.min(rate.value), cut_off(&rate).high);
+        let sides = Sides { expected, found: ValueRange { low, high }, unit: rate.unit };
+        rule.meets(&name, sides, &[&total, &rate])
+    };
+    checks.push(quotient("bytes", "bandwidth", BANDWIDTH));
+    checks.push(quotient("requests", "rate", RATE));
+    checks.push(match (figure("requests"), figure("size"), figure("bytes"), figure("short")) {
+        // Short requests moved less than was asked for.
+        (Some(requests), Some(size), Some(bytes), None) => {
+            let expected = requests.range.times(ValueRange::exactly(size.value));
+            SIZE.meets(
+                &name,
+                Sides { expected, found: bytes.range, unit: "bytes" },
+                &[&requests, &size, &bytes],
+            )
+        }
+        _ => SIZE.not_asked(&name, "one size of all requests"),
+    });
+    checks.push(match (figure("least"), figure("mean"), figure("most")) {
+        (Some(least), Some(mean), Some(most)) => {
+            // The extremes are cut off to whole units.
+            let expected = ValueRange { low: least.range.low, high: cut_off(&most).high };
+            MEAN.meets(&name, Sides { expected, found: mean.range, unit: "s" }, &[&least, &mean, &most])
+        }
+        _ => MEAN.not_asked(&name, "extremes"),
+    });
+    let processes = figure("processes").map_or(1.0, |figure| figure.value);
+    checks.push(match (figure("rate"), figure("latency"), figure("depth")) {
+        (Some(rate), Some(latency), Some(depth)) => {
+            let sides = Sides {
+                expected: ValueRange::exactly(depth.value * processes),
+                found: rate.range.times(latency.range),
+                unit: "",
+            };
+            LITTLE.at_most(&name, sides, &[&rate, &latency, &depth])
+        }
+        _ => LITTLE.not_asked(&name, "iodepth or latency"),
+    });
+    if let (Some(bins), Some(requests)) = (figure("bins"), figure("requests")) {
+        let sides = Sides { expected: bins.range, found: requests.range, unit: "" };
+        checks.push(BINS.meets(&name, sides, &[&bins, &requests]));
+    }
+}
+
+fn of_percentiles(sheet: &Sheet, checks: &mut Vec<Consistency>) {
+    // Jobs may have one name: the line tells them apart.
+    let entry = |row: &SheetRow| {
+        (sheet.cell(row, "job").map(|cell| cell.line), sheet.text(row, "direction").to_string())
+    };
+    for rows in sheet.rows.chunk_by(|one, other| entry(one) == entry(other)) {
+        let times: Vec<Figure> = rows.iter().filter_map(|row| sheet.figure(row, "time")).collect();
+        let falling = times.windows(2).find(|pair| pair[1].range.high < pair[0].range.low);
+        let Some(pair) = falling.or_else(|| times.windows(2).next()) else { continue };
+        let high = pair[0].range.high.max(pair[1].range.high);
+        let expected = ValueRange { low: pair[0].range.low, high };
+        let sides = Sides { expected, found: pair[1].range, unit: "s" };
+        let name = format!("{} {}", sheet.text(&rows[0], "job"), sheet.text(&rows[0], "direction"));
+        checks.push(ORDER.meets(&name, sides, &[&pair[0], &pair[1]]));
+    }
+}
+
+/// Figures of each entry as measures of the record, because fio has no events and no statistics.
+fn fill(report: &Report, record: &mut Record) {
+    for sheet in report.sheets_of(JOBS.key) {
+        record.settings.extend(settings(sheet));
+        for row in &sheet.rows {
+            let name = format!("{} {}", sheet.text(row, "job"), sheet.text(row, "direction"));
+            for (key, of) in [("rate", "requests"), ("bandwidth", "bandwidth"), ("mean", "mean latency")] {
+                let Some(figure) = sheet.figure(row, key) else { continue };
+                let (name, unit) = (format!("{name} {of}"), figure.unit.to_string());
+                record.measures.push(MeasuredFigure { name, value: figure.value, unit });
+            }
+        }
+    }
+}
+
+/// Returns the options of each entry as settings. Entries have numbers, so that the settings of two
+/// files compare although their jobs have other names.
+fn settings(sheet: &Sheet) -> impl Iterator<Item = SettingRow> {
+    const OPTIONS: [(&str, &str); 5] = [
+        ("job", "name"),
+        ("direction", "direction"),
+        ("size", "bs"),
+        ("depth", "iodepth"),
+        ("processes", "numjobs"),
+    ];
+    let of_row = move |(at, row): (usize, &SheetRow)| {
+        let option = move |(key, name): (&str, &str)| {
+            let value = sheet.text(row, key).to_string();
+            (!value.is_empty()).then(|| SettingRow {
+                name: format!("{}. {name}", at + 1),
+                value,
+                taken: None,
+                is_default: false,
+                source: "fio".to_string(),
+                description: String::new(),
+            })
+        };
+        OPTIONS.into_iter().filter_map(option).collect::<Vec<_>>()
+    };
+    sheet.rows.iter().enumerate().flat_map(of_row)
+}
+
+/// The longest runtime of the rows: those of entries overlap.
+fn longest(jobs: &Sheet) -> Option<Cell> {
+    let at = jobs.columns.iter().position(|column| column.key == "runtime")?;
+    let cells = jobs.rows.iter().filter_map(|row| row.cells.get(at));
+    let value = |cell: &&Cell| cell.reading.value().unwrap_or(0.0);
+    cells.max_by(|one, other| value(one).total_cmp(&value(other))).cloned()
+}
+
+#[cfg(test)]
+mod tests;
