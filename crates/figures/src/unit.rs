@@ -4,22 +4,22 @@ use plumb_units::nearest;
 
 /// Powers of bytes and of seconds in a quantity; counts, shares and ratios have neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Dimension {
-    pub(crate) bytes: i8,
-    pub(crate) seconds: i8,
+pub struct Dimension {
+    pub bytes: i8,
+    pub seconds: i8,
 }
 
 impl Dimension {
-    pub(crate) fn times(self, other: Dimension) -> Dimension {
+    pub fn times(self, other: Dimension) -> Dimension {
         Dimension { bytes: self.bytes + other.bytes, seconds: self.seconds + other.seconds }
     }
 
-    pub(crate) fn over(self, other: Dimension) -> Dimension {
+    pub fn over(self, other: Dimension) -> Dimension {
         Dimension { bytes: self.bytes - other.bytes, seconds: self.seconds - other.seconds }
     }
 
     /// Returns the words for an error: `bytes/s`, `s`, `a number`.
-    pub(crate) fn shown(self) -> String {
+    pub fn shown(self) -> String {
         match (self.bytes, self.seconds) {
             (0, 0) => "a number".to_string(),
             (0, 1) => "a time".to_string(),
@@ -33,26 +33,28 @@ impl Dimension {
 
 /// One meaning of a unit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scale {
+pub struct Scale {
     /// Number of base units (bytes, seconds, things) in it.
-    pub(crate) factor: f64,
+    pub factor: f64,
     /// The ambiguous letters, and their meaning here.
-    pub(crate) choice: Option<(String, String)>,
+    pub choice: Option<(String, String)>,
 }
 
 /// A printed unit with each scale that its text may have.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Unit {
-    pub(crate) dimension: Dimension,
+pub struct Unit {
+    pub dimension: Dimension,
     /// More than one if the text is ambiguous.
-    pub(crate) scales: Vec<Scale>,
+    pub scales: Vec<Scale>,
     /// True for things counted one by one; a whole number of them is not rounded.
-    pub(crate) is_counted: bool,
+    pub is_counted: bool,
 }
 
-const TIMES: [(&str, f64); 13] = [
+const TIMES: [(&str, f64); 15] = [
     ("ns", 1e-9),
     ("us", 1e-6),
+    ("\u{b5}s", 1e-6),
+    ("usecs", 1e-6),
     ("ms", 1e-3),
     ("cs", 1e-2),
     ("s", 1.0),
@@ -92,7 +94,7 @@ const PREFIXES: [char; 5] = ['K', 'M', 'G', 'T', 'P'];
 
 impl Unit {
     /// A number without a unit.
-    pub(crate) fn none() -> Unit {
+    pub fn none() -> Unit {
         Unit::plain(Dimension::default(), 1.0)
     }
 
@@ -101,7 +103,7 @@ impl Unit {
     }
 
     /// Parses a unit: `MB/s`, `KiB`, `ms or us`, `rows`, `%`.
-    pub(crate) fn parse(text: &str) -> Result<Unit, String> {
+    pub fn parse(text: &str) -> Result<Unit, String> {
         let alternatives: Vec<&str> = text.split(" or ").map(str::trim).collect();
         let [one] = alternatives[..] else { return Unit::one_of(text, &alternatives) };
         let (numerator, denominator) = one.split_once('/').map_or((one, None), |(a, b)| (a, Some(b)));
@@ -133,8 +135,8 @@ impl Unit {
 
     fn single(name: &str) -> Result<Unit, String> {
         let seconds = Dimension { bytes: 0, seconds: 1 };
-        if let Some((_, factor)) = TIMES.iter().find(|(known, _)| *known == name) {
-            return Ok(Unit::plain(seconds, *factor));
+        if let Some(factor) = seconds_in(name) {
+            return Ok(Unit::plain(seconds, factor));
         }
         match name {
             "" | "x" | "times" => return Ok(Unit::none()),
@@ -174,7 +176,13 @@ impl Unit {
 }
 
 /// Returns the power of a thousand of a letter.
-pub(crate) fn power_of(letter: char) -> Option<i32> {
+pub fn power_of(letter: char) -> Option<i32> {
     let place = PREFIXES.iter().position(|prefix| *prefix == letter.to_ascii_uppercase())?;
     i32::try_from(place + 1).ok()
+}
+
+/// Returns the seconds of a unit of time.
+#[must_use]
+pub fn seconds_in(name: &str) -> Option<f64> {
+    TIMES.iter().find(|(known, _)| *known == name).map(|(_, seconds)| *seconds)
 }
