@@ -154,6 +154,7 @@ fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Header
         workload: run.workload.clone(),
         plumb_version: plumb_version.to_string(),
         git_revision: None,
+        profile: None,
         host: Host {
             name: run.host.clone(),
             cpus: run.cpus,
