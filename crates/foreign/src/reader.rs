@@ -13,12 +13,11 @@
 
 use crate::figure::sheet::Sheet;
 use crate::report::Report;
-use crate::source::{ForeignError, Source, SourcePart};
+use crate::source::{ForeignError, LINES_MOST, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
 use std::ops::Range;
 
-/// Most cells in all tables of a file.
-pub const CELLS_MOST: usize = 4_000_000;
+pub use crate::figure::sheet::CELLS_MOST;
 
 /// A reader of one kind of report.
 #[derive(Debug, Clone, Copy)]
@@ -118,6 +117,9 @@ pub enum Begins {
     Fragments(fn(&SourcePart<'_>) -> Vec<usize>),
 }
 
+/// The kind of tables without a head. Text that merely has none is no such report.
+pub const PASTED: &str = "pasted tables";
+
 /// Bytes of a page that decide its reader.
 const HEAD_BYTES: usize = 64 << 10;
 
@@ -127,6 +129,9 @@ pub fn reports<'r>(
     source: &Source,
     readers: &'r [Reader],
 ) -> Result<Vec<(&'r Reader, Report)>, ForeignError> {
+    if source.len() > LINES_MOST {
+        return Err(ForeignError::TooManyLines { path: source.path.clone(), most: LINES_MOST });
+    }
     let mut found = Vec::new();
     let mut cells = 0;
     let parts = parts(source, readers);
@@ -148,7 +153,7 @@ pub fn reports<'r>(
         report.kind = reader.kind.to_string();
         report.line = part.first_line();
         cells += report.cells();
-        if cells > CELLS_MOST {
+        if cells > CELLS_MOST || report.sheets.iter().any(|sheet| sheet.is_full) {
             return Err(ForeignError::TooLarge { path: source.path.clone(), most: CELLS_MOST });
         }
         report.checks = (reader.check)(&report);
@@ -156,10 +161,14 @@ pub fn reports<'r>(
         found.push((reader, report));
     }
     // A line may look like the start of a report that has no content.
-    found.retain(|(_, report): &(&Reader, Report)| !report.sheets.is_empty() || !report.facts.is_empty());
-    match found.is_empty() {
-        true => Err(ForeignError::Unknown { path: source.path.clone(), lines: source.len() }),
-        false => Ok(found),
+    let first = found.first().map(|(reader, report): &(&Reader, Report)| (reader.kind, report.line));
+    found.retain(|(_, report)| !report.sheets.is_empty());
+    match (found.is_empty(), first) {
+        (true, Some((kind, line))) if kind != PASTED => {
+            Err(ForeignError::Empty { path: source.path.clone(), kind, line })
+        }
+        (true, _) => Err(ForeignError::Unknown { path: source.path.clone(), lines: source.len() }),
+        (false, _) => Ok(found),
     }
 }
 

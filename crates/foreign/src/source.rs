@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// Most bytes of a file. The largest report seen has 40 MB.
 pub const BYTES_MOST: u64 = 64 << 20;
 
+/// Most lines of a file, which are kept with their places. A report of 40 MB has half a million.
+pub const LINES_MOST: usize = 4_000_000;
+
 /// Reasons why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
@@ -72,6 +75,28 @@ pub enum ForeignError {
         /// Reason, without file and line.
         why: String,
     },
+    /// A report of which no table was read.
+    #[error(
+        "{} line {line} begins {kind}, and no table of it was read: it was cut off, or is of a version with other \
+         headings; `plumb help import` names the kinds",
+        path.display()
+    )]
+    Empty {
+        /// The file that was to be imported.
+        path: PathBuf,
+        /// Kind of the report.
+        kind: &'static str,
+        /// Line in which it begins, from 1.
+        line: u32,
+    },
+    /// The file has more lines than are kept.
+    #[error("{} has more than {most} lines; cut the file into single reports", path.display())]
+    TooManyLines {
+        /// The file that was to be imported.
+        path: PathBuf,
+        /// The most that are kept.
+        most: usize,
+    },
     /// The tables of the file have too many cells.
     #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
     TooLarge {
@@ -99,9 +124,19 @@ impl Source {
     /// [`BYTES_MOST`], or cannot be read.
     pub fn read(path: &Path) -> Result<Source, ForeignError> {
         match plumb_host::regular::read_regular(path, BYTES_MOST) {
-            Ok(bytes) => Ok(Source::of(path, &bytes)),
+            Ok(bytes) => Source::bounded(path, &bytes),
             Err(error) => Err(ForeignError::Read { path: path.to_path_buf(), why: error.to_string() }),
         }
+    }
+
+    /// Decodes the bytes of a file, which must not have more than [`LINES_MOST`] lines.
+    pub fn bounded(path: &Path, bytes: &[u8]) -> Result<Source, ForeignError> {
+        let ends = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+        // Of line ends by two letters both count.
+        if ends > 2 * LINES_MOST {
+            return Err(ForeignError::TooManyLines { path: path.to_path_buf(), most: LINES_MOST });
+        }
+        Ok(Source::of(path, bytes))
     }
 
     /// Decodes the bytes of a file.

@@ -209,6 +209,11 @@ pub(super) fn is_too_long(signals: &Signals, of: &TablespaceIo) -> bool {
     signals.origin == Origin::Import && of.reads.time_ns.is_some_and(|ns| ns / TIMES_MOST > whole)
 }
 
+/// True if no device moves the bytes of a tablespace's read in the time that its row says.
+pub(super) fn is_impossible(of: &TablespaceIo) -> bool {
+    read_of(of).is_some_and(|[bytes, seconds]| request_rate(bytes, seconds).low > REQUEST_RATE_MOST)
+}
+
 fn too_long(signals: &Signals) -> Option<Observed> {
     let of =
         signals.tablespaces.iter().filter(|of| is_too_long(signals, of)).max_by_key(|of| of.reads.time_ns)?;
