@@ -341,7 +341,8 @@ mod tests {
         let (line, text) = part.lines().next().unwrap_or_default();
         let facts = vec![ImportedFact { name: "first".into(), text: text.into(), line }];
         let unread = part.lines().skip(1).map(|(line, text)| Remark { line, text: text.into() }).collect();
-        Report { facts, unread, ..Report::default() }
+        let sheets = vec![Sheet::default()];
+        Report { facts, unread, sheets, ..Report::default() }
     }
 
     const fn reader(kind: &'static str, begins: Begins) -> Reader {

@@ -10,7 +10,7 @@ use plumb_record::WaitEvent;
 use plumb_units::Nanos;
 
 pub(super) const RULES: &[FindingRule] = &[FindingRule {
-    id: "P4",
+    id: "B1",
     rank: Rank::Saving,
     signal: "time of a wait in the second of two periods, over that in the first",
     threshold: "by 1.5 either way, of an event with 5% of DB time",

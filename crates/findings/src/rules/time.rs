@@ -160,7 +160,9 @@ fn captured(signals: &Signals) -> Option<Observed> {
             "CPU and waits are {} of DB time: a session may have several requests at once, and each wait counts",
             percent(share)
         );
-        return Some(Observed::new("Waits for asynchronous requests overlap", evidence).ranked(Rank::Remark));
+        let advice = "shares of waits are of the requests' time, not of the sessions': they are upper bounds";
+        let seen = Observed::new("Waits for asynchronous requests overlap", evidence);
+        return Some(seen.advise(advice).ranked(Rank::Remark));
     }
     if share >= 0.80 || processors(signals).is_some() {
         return None;
