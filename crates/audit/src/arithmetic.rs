@@ -1,9 +1,10 @@
 //! Checks a relation by the intervals of its figures, in every reading of their units.
 
 use crate::claim::{By, PrintedFigure, PublishedClaim, Relation};
-use crate::figure::Reading;
-use crate::rule::{Test, Way};
-use crate::unit::Dimension;
+use crate::rule::Way;
+use plumb_figures::claimed::Reading;
+use plumb_figures::relation::Test;
+use plumb_figures::unit::Dimension;
 use plumb_units::ValueRange;
 
 /// Most readings of a relation; each ambiguous figure multiplies their number.
@@ -92,11 +93,7 @@ impl Attempt {
             let place = relation.cases[number][relation.rule.stated][0];
             let Some(stated) = chosen[place] else { return false };
             let computed = cases[number];
-            match relation.rule.test {
-                Test::Equal => computed.meets(stated.range),
-                Test::AtMost => computed.may_be_at_most(stated.range),
-                Test::AtLeast => stated.range.may_be_at_most(computed),
-            }
+            relation.rule.test.holds(computed, stated.range)
         };
         let failing = (0..cases.len()).filter(|number| !holds(*number)).collect();
         let mut choices: Vec<String> = Vec::new();

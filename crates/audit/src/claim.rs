@@ -32,10 +32,10 @@
 //! mistake and does not affect the claim.
 
 use crate::checklist::{Answer, ITEMS};
-use crate::figure::{Printed, Reading, Rounding, printed};
-use crate::physics::{BOUNDS, bound};
 use crate::rule::{RULES, Rule, Takes, rule};
-use crate::unit::Dimension;
+use plumb_figures::bound::{BOUNDS, bound};
+use plumb_figures::claimed::{Printed, Reading, Rounding, printed};
+use plumb_figures::unit::Dimension;
 use plumb_units::{ValueRange, nearest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -7,7 +7,8 @@
 //!
 //! Every way is monotone in each figure, so its interval is that of the corners.
 
-use crate::unit::Dimension;
+use plumb_figures::relation::Test;
+use plumb_figures::unit::Dimension;
 
 /// A role in a relation.
 #[derive(Debug)]
@@ -26,16 +27,6 @@ pub(crate) enum Takes {
     Bound,
     /// A threshold of the rule itself, which no file states.
     Threshold(f64),
-}
-
-/// The relation of the computed interval to the stated one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Test {
-    Equal,
-    /// The computed value is not above the stated one.
-    AtMost,
-    /// The computed value is not below the stated one.
-    AtLeast,
 }
 
 /// The consequence of a relation that does not hold.

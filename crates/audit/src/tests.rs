@@ -218,8 +218,8 @@ fn faster_and_always_follow_the_kind_of_the_figures() {
 #[test]
 fn the_page_has_every_unit() {
     let page = include_str!("../../../docs/audit.md");
-    let named = crate::unit::NAMED.iter().flat_map(|(.., names)| *names).copied();
-    for unit in named.chain(crate::unit::COUNTED) {
+    let named = plumb_figures::unit::NAMED.iter().flat_map(|(.., names)| *names).copied();
+    for unit in named.chain(plumb_figures::unit::COUNTED) {
         let is_there = [" ", "`"].iter().any(|before| page.contains(&format!("{before}{unit}")));
         assert!(is_there, "docs/audit.md has no {unit}");
     }

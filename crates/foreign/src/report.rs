@@ -1,9 +1,9 @@
 //! An imported report: facts of its head, tables, and lines that were not understood.
 
 use crate::figure::sheet::{Cell, Remark, Sheet};
-use crate::figure::{Reading, is_figure};
 use crate::form::json::Json;
 use crate::source::SourcePart;
+use plumb_figures::{Reading, is_figure};
 use plumb_record::{Consistency, Consistent, ImportedFact};
 use serde::Serialize;
 

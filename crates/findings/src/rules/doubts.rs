@@ -3,6 +3,7 @@
 use super::{OWN, percent};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, RunFacts, Signals, TablespaceIo};
+use plumb_figures::bound::{REQUEST_RATE_MOST, request_rate};
 use plumb_record::{Finding, capital};
 use plumb_units::{Bytes, Nanos, Rate, ValueRange, total_of};
 
@@ -128,18 +129,6 @@ pub(super) const RULES: &[FindingRule] = &[
         judge: impossible,
     },
 ];
-
-/// Bytes a second that no single request reaches: four lanes of PCIe 5.0 carry 15.75 GB/s.
-pub const REQUEST_RATE_MOST: f64 = 20e9;
-
-/// Returns the bytes a second of a request by the intervals of its bytes and seconds. A time that
-/// prints as 0.0 ms is up to 0.05 ms long, so that its rate has no upper bound.
-#[must_use]
-pub fn request_rate(bytes: ValueRange, seconds: ValueRange) -> ValueRange {
-    let low = if seconds.high > 0.0 { bytes.low / seconds.high } else { f64::MAX };
-    let high = if seconds.low > 0.0 { bytes.high / seconds.low } else { f64::MAX };
-    ValueRange { low: low.min(f64::MAX), high: high.min(f64::MAX) }
-}
 
 /// Bytes and seconds of a read of a tablespace, as the source knows them.
 fn read_of(of: &TablespaceIo) -> Option<[ValueRange; 2]> {

@@ -16,7 +16,6 @@ mod trace;
 mod users;
 
 pub(crate) use doubts::of_circumstances;
-pub use doubts::{REQUEST_RATE_MOST, request_rate};
 
 use crate::rule::FindingRule;
 use crate::signals::Signals;

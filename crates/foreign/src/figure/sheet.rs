@@ -5,7 +5,7 @@
 //! version and form of a report. A section without such a row is read, too: its columns have the
 //! units of their headings, and no key.
 
-use crate::figure::{FigureUnit, Quantity, Reading, is_of_bytes, read};
+use plumb_figures::{FigureUnit, Quantity, Reading, is_of_bytes, read};
 use plumb_units::ValueRange;
 use serde::Serialize;
 
@@ -166,7 +166,7 @@ impl Sheet {
                 .filter(|reading| reading.value().is_some());
             let reading = match as_bytes.unwrap_or_else(|| read(&raw, column.unit)) {
                 // An unknown column may have words.
-                Reading::Absent(crate::figure::Absence::Unreadable) if column.key.is_empty() => {
+                Reading::Absent(plumb_figures::Absence::Unreadable) if column.key.is_empty() => {
                     Reading::Words
                 }
                 reading => reading,

@@ -19,8 +19,8 @@
 //! A table continues after a page break, which repeats its heading, remarks and ruler. Each line is
 //! read a bounded number of times, so the work is linear in the text.
 
-use crate::figure::is_number;
 use crate::figure::sheet::{COLUMNS_MOST, Printed, Remark};
+use plumb_figures::is_number;
 use std::ops::Range;
 
 /// A table of a text.

@@ -5,8 +5,8 @@
 //! Times are seconds, and sizes are texts such as `181 MB`, in multiples of 1024.
 
 use crate::figure::check::{Rule, Sides};
-use crate::figure::{FigureUnit, Reading};
 use crate::form::json;
+use plumb_figures::{FigureUnit, Reading};
 
 use crate::figure::rounding::whole;
 use crate::figure::sheet::{Cell, Figure, Printed, Section, Sheet, SheetRow, known, words};
@@ -155,7 +155,7 @@ fn read(part: &SourcePart<'_>) -> Report {
     run.workload = property("server_name").raw;
     (run.begin, run.end) = (property("report_start1").raw, property("report_end1").raw);
     let Printed { raw, line } = property("interval_duration_sec");
-    let reading = crate::figure::read(&raw, FigureUnit::S);
+    let reading = plumb_figures::read(&raw, FigureUnit::S);
     run.elapsed = Some(Cell { raw, line, reading }).filter(|cell| value(Some(cell)).is_some());
     let mut lists: Vec<String> = Vec::new();
     for (path, _) in json.below("datasets/") {

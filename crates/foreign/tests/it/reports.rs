@@ -1,7 +1,7 @@
 //! AWR as text and as HTML, Statspack, global, two periods; their checks and records.
 
 use crate::{figure, fixture, imports, only, row, sheet, with};
-use plumb_foreign::figure::Reading;
+use plumb_figures::Reading;
 use plumb_foreign::figure::sheet::Sheet;
 use plumb_record::Consistent::{Fails, Holds, Impossible, NotAsked};
 

@@ -7,9 +7,9 @@
 use super::derived::{behind, block_assumed};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow};
-use crate::figure::{Quantity, Reading};
 use crate::report::Report;
-use plumb_findings::{REQUEST_RATE_MOST, request_rate};
+use plumb_figures::bound::{REQUEST_RATE_MOST, request_rate};
+use plumb_figures::{Quantity, Reading};
 use plumb_record::{Consistency, Consistent};
 use plumb_units::ValueRange;
 use std::collections::HashMap;
@@ -387,7 +387,7 @@ pub fn repair(report: &mut Report) {
     for row in &sheet.rows {
         let Some(of_files) = of_files.get(sheet.text(row, "tablespace")) else { continue };
         let reads =
-            |at: usize| crate::figure::read(&row.cells[at].raw, crate::figure::FigureUnit::COUNT).range();
+            |at: usize| plumb_figures::read(&row.cells[at].raw, plumb_figures::FigureUnit::COUNT).range();
         let agrees = |at: usize| reads(at).is_some_and(|range| range.meets(of_files.range));
         (meant, printed) = (meant + usize::from(agrees(rate)), printed + usize::from(agrees(writes)));
         if !agrees(rate) {
@@ -401,7 +401,7 @@ pub fn repair(report: &mut Report) {
     for row in &mut sheet.rows {
         let [own_writes, own_rate, own_time] = [rate, time, writes].map(|at| row.cells[at].clone());
         for (place, cell) in [(writes, own_writes), (rate, own_rate), (time, own_time)] {
-            let reading = crate::figure::read(&cell.raw, sheet.columns[place].unit);
+            let reading = plumb_figures::read(&cell.raw, sheet.columns[place].unit);
             row.cells[place] = Cell { reading, ..cell };
         }
     }

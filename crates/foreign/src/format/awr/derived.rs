@@ -5,8 +5,8 @@
 //! all rows allow.
 
 use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow, is_named};
-use crate::figure::{FigureUnit, Reading};
 use crate::report::{Report, value};
+use plumb_figures::{FigureUnit, Reading};
 use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 use std::collections::BTreeMap;
@@ -247,7 +247,7 @@ pub fn behind(note: &crate::figure::sheet::Remark, name: &str) -> Vec<Figure> {
     let figure = |rest: &str| {
         let raw = rest.split_whitespace().next()?.to_string();
         let unit = if raw.ends_with('%') { FigureUnit::PERCENT } else { FigureUnit::S };
-        let Reading::Value { value, range } = crate::figure::read(&raw, unit) else { return None };
+        let Reading::Value { value, range } = plumb_figures::read(&raw, unit) else { return None };
         Some(Figure { name: name.to_string(), raw, line: note.line, unit: unit.base(), value, range })
     };
     note.text.split(name).skip(1).filter_map(figure).collect()

@@ -17,9 +17,9 @@
 use super::{derived, sections::SECTIONS, sections::section_of};
 use crate::figure::sheet::COLUMNS_MOST;
 use crate::figure::sheet::{Printed, Sheet, plain};
-use crate::figure::{FigureUnit, is_figure, is_number, unit_of};
 use crate::report::Report;
 use crate::source::SourcePart;
+use plumb_figures::{FigureUnit, is_figure, is_number, unit_of};
 
 /// Most lines between tables of one report.
 const FAR: u32 = 25;

@@ -6,8 +6,8 @@
 
 use super::{checks, derived};
 use crate::figure::sheet::{Cell, Sheet, is_named};
-use crate::figure::{FigureUnit, read};
 use crate::report::{ImportedRun, Report, value};
+use plumb_figures::{FigureUnit, read};
 
 /// Fills in the facts of a report and its run.
 pub fn fill(report: &mut Report) {

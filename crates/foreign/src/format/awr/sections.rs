@@ -7,8 +7,8 @@
 //! Narrow columns cut off suffixes. Waits of a histogram have five letters, so 616.4K prints as
 //! 616.4. `Data per sec` has seven letters and loses its M, so its figures are in MB/s.
 
-use crate::figure::FigureUnit;
 use crate::figure::sheet::{Known, Section, known, words};
+use plumb_figures::FigureUnit;
 
 /// Returns a section whose tables are often pasted without the heading.
 const fn pasted(

@@ -21,9 +21,9 @@ mod text;
 
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
-use crate::figure::{FigureUnit, Quantity};
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
+use plumb_figures::{FigureUnit, Quantity};
 use plumb_record::{Consistency, MeasuredFigure, Record, SettingRow};
 use plumb_units::ValueRange;
 

@@ -20,7 +20,7 @@
 //! fixed, as that of UNION-ALL, the tree is unknown.
 
 use super::{Fault, Lines, NOTES_MOST, add, push};
-use crate::figure::{FigureUnit, Reading, read as figure};
+use plumb_figures::{FigureUnit, Reading, read as figure};
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 
 /// The columns that are read, with their headings in both forms of the table.

@@ -9,9 +9,9 @@ use super::lines::{self, Between, LineFormat, LineTable, seconds_cell};
 use super::rows;
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
-use crate::figure::{FigureUnit, Quantity};
 use crate::reader::{Begins, Fill, Reader, measures};
 use crate::report::Report;
+use plumb_figures::{FigureUnit, Quantity};
 use plumb_record::{Consistency, ImportedFigure, Record};
 use plumb_units::ValueRange;
 

@@ -14,11 +14,12 @@ use super::lines::{self, Between, LineFormat, LineTable, seconds_between, second
 use super::{derived, quotient, rows};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
-use crate::figure::{FigureUnit, Quantity};
 use crate::form::json;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
+use plumb_figures::bound::REQUEST_RATE_MOST;
+use plumb_figures::{FigureUnit, Quantity};
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
 use plumb_units::ValueRange;
 
@@ -175,7 +176,7 @@ fn of_json(part: &SourcePart<'_>) -> Report {
     let host = json::place("sysstat/hosts", 0);
     for (name, key) in [("Host", "nodename"), ("Kernel", "release"), ("Date", "date")] {
         let Printed { raw, line } = json.text(&format!("{host}/{key}"));
-        let words = crate::figure::Reading::Words;
+        let words = plumb_figures::Reading::Words;
         report.fact(name, &crate::figure::sheet::Cell { raw, line, reading: words });
     }
     report.run.host = json.text(&format!("{host}/nodename")).raw;
@@ -256,7 +257,6 @@ const POSSIBLE: Rule = Rule {
     arithmetic: "size of a request / its time <= 20 GB/s, more than any device or link moves",
 };
 /// Bytes a second of one request that no device or link moves.
-const REQUEST_BYTES_PER_S_MOST: f64 = 20e9;
 
 fn checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
@@ -333,8 +333,8 @@ fn bounds(of: &str, sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>
         let (Some(size), Some(time)) = (figure(size), sheet.figure(row, time)) else { continue };
         let least = size.range.low / time.range.high;
         let found = ValueRange { low: least, high: f64::INFINITY };
-        let expected = ValueRange { low: 0.0, high: REQUEST_BYTES_PER_S_MOST };
-        let outcome = if least > REQUEST_BYTES_PER_S_MOST {
+        let expected = ValueRange { low: 0.0, high: REQUEST_RATE_MOST };
+        let outcome = if least > REQUEST_RATE_MOST {
             plumb_record::Consistent::Impossible
         } else {
             plumb_record::Consistent::Holds

@@ -16,10 +16,10 @@ use super::lines::seconds_cell;
 use super::{derived, rows};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
-use crate::figure::{FigureUnit, is_number};
 use crate::reader::{Begins, CELLS_MOST, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
+use plumb_figures::{FigureUnit, is_number};
 use plumb_record::{Consistency, ImportedFigure};
 use plumb_units::ValueRange;
 use std::ops::Range;
@@ -272,7 +272,7 @@ fn times(line: &str) -> Option<[&str; 3]> {
     let (_, rest) = line.split_once("real ")?;
     let words: Vec<&str> = rest.split_whitespace().take(5).collect();
     let [real, "user", user, "sys", sys] = words.as_slice() else { return None };
-    [real, user, sys].iter().all(|time| crate::figure::is_figure(time)).then_some([*real, *user, *sys])
+    [real, user, sys].iter().all(|time| plumb_figures::is_figure(time)).then_some([*real, *user, *sys])
 }
 
 fn timed(part: &SourcePart<'_>) -> Report {

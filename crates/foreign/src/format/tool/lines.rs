@@ -17,10 +17,10 @@
 //! [`FOREIGN_MOST`] lines follow that it does not know.
 
 use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Section, Sheet, plain};
-use crate::figure::{self, Absence, FigureUnit, Quantity, Reading};
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
+use plumb_figures::{self, Absence, FigureUnit, Quantity, Reading};
 use std::ops::Range;
 
 /// Lines within a range that the format does not know, at most.

@@ -9,10 +9,11 @@ use super::lines::{self, Between, LineFormat, LineTable, seconds_between, second
 use super::{derived, quotient, rows};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
-use crate::figure::{FigureUnit, Quantity};
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
+use plumb_figures::bound::REQUEST_RATE_MOST;
+use plumb_figures::{FigureUnit, Quantity};
 use plumb_record::{Consistency, Consistent, ImportedFigure};
 use plumb_units::ValueRange;
 use std::collections::BTreeMap;
@@ -170,7 +171,7 @@ fn checks(report: &Report) -> Vec<Consistency> {
         checks.push(SECTOR.meets(&of, sides, &[&size]));
         if let Some(time) = sheet.figure(row, "time") {
             let found = ValueRange { low: size.range.low / time.range.high, high: f64::MAX };
-            let expected = ValueRange { low: 0.0, high: 20e9 };
+            let expected = ValueRange { low: 0.0, high: REQUEST_RATE_MOST };
             let is_possible = found.may_be_at_most(expected);
             let outcome = if is_possible { Consistent::Holds } else { Consistent::Impossible };
             let sides = Sides { expected, found, unit: "bytes/s" };

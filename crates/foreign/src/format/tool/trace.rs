@@ -13,7 +13,6 @@
 
 use super::lines::seconds_cell;
 use super::rows;
-use crate::figure::FigureUnit;
 use crate::figure::check::{Rule, Sides};
 use crate::figure::rounding::{nanoseconds, whole};
 use crate::figure::sheet::{Figure, Printed, Remark, Section, Sheet, known, words};
@@ -21,6 +20,7 @@ use crate::reader::{Begins, CELLS_MOST, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_events::Event;
+use plumb_figures::FigureUnit;
 use plumb_record::{Consistency, IDLE_CLASS, ImportedFact, Record, WaitEvent};
 use plumb_units::ValueRange;
 use std::collections::{BTreeMap, HashMap};

@@ -18,18 +18,19 @@
 //!
 //! A text with a unit of several meanings (`MB`) has a [`Reading`] for each.
 
+use crate::numeral::{Comma, numeral as digits_of};
 use crate::unit::{Dimension, Scale, Unit, multiple, power_of};
 use plumb_units::ValueRange;
 use std::ops::RangeInclusive;
 
 /// One quantity that a text can mean, in base units.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reading {
-    pub(crate) range: ValueRange,
+pub struct Reading {
+    pub range: ValueRange,
     /// Number of base units in one printed unit.
-    pub(crate) scale: f64,
+    pub scale: f64,
     /// The choices made: an ambiguous text, and its meaning.
-    pub(crate) choices: Vec<(String, String)>,
+    pub choices: Vec<(String, String)>,
 }
 
 /// Meaning of the words before a number.
@@ -112,22 +113,22 @@ enum Form {
 
 /// The rounding of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rounding {
+pub enum Rounding {
     ByText,
     /// Not rounded: a setting, or a requested size.
     Exact,
 }
 
 #[derive(Debug)]
-pub(crate) struct Printed {
-    pub(crate) dimension: Dimension,
+pub struct Printed {
+    pub dimension: Dimension,
     /// The unit for results printed next to it.
-    pub(crate) unit: String,
-    pub(crate) readings: Vec<Reading>,
+    pub unit: String,
+    pub readings: Vec<Reading>,
 }
 
 /// Parses a text. `given` is the unit in the claim file; `None` if the text has its own.
-pub(crate) fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Printed, String> {
+pub fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Printed, String> {
     let lower = text.trim();
     let hedged =
         HEDGES.iter().find(|(words, _)| lower.len() > words.len() && lower.to_lowercase().starts_with(words));
@@ -268,57 +269,21 @@ fn range(text: &str) -> Option<Number<'_>> {
 }
 
 fn decimal(text: &str) -> Option<Number<'_>> {
-    let end = text
-        .find(|letter: char| !(letter.is_ascii_digit() || matches!(letter, '.' | ',')))
-        .unwrap_or(text.len());
-    let digits = text[..end].trim_end_matches(['.', ',']);
-    let plain = without_groups(digits)?;
-    let value: f64 = plain.parse().ok().filter(|value: &f64| value.is_finite())?;
-    let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let zeros = plain.bytes().rev().take_while(|digit| *digit == b'0').count();
-    let zeros = if decimals > 0 { 0 } else { zeros.min(plain.len().saturating_sub(1)) };
+    let found = digits_of(text, Comma::Either)?;
     let half_at = |place: i32| 0.5 * 10f64.powi(place);
-    let last = i32::try_from(zeros).ok()? - i32::try_from(decimals).ok()?;
+    let zeros = if found.is_whole { found.zeros.min(found.digits.saturating_sub(1)) } else { 0 };
+    let last = found.last + i32::try_from(zeros).ok()?;
     // At least two digits must remain: one digit with zeros is taken as exact.
-    let is_round = zeros >= 2 && plain.len() - zeros >= 2;
-    let half = if is_round { half_at(last) } else { half_at(-i32::try_from(decimals).ok()?) };
-    let form = Form::Digits;
-    let number = Number {
-        value,
-        half,
+    let is_round = zeros >= 2 && found.digits - zeros >= 2;
+    Some(Number {
+        value: found.value,
+        half: half_at(if is_round { last } else { found.last }),
         half_of_digits: half_at(last),
         said: None,
-        is_whole: decimals == 0,
-        form,
-        rest: &text[digits.len()..],
-    };
-    Some(scientific(&number).unwrap_or(number))
-}
-
-/// Parses the exponent of `1e6` or `1.5E-3`, whose mantissa is rounded.
-fn scientific<'t>(number: &Number<'t>) -> Option<Number<'t>> {
-    let behind = number.rest.strip_prefix(['e', 'E'])?;
-    let digits = behind.strip_prefix(['+', '-']).unwrap_or(behind);
-    let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
-    let (exponent, rest) = behind.split_at(behind.len() - digits.len() + end);
-    let power: i32 = exponent.parse().ok().filter(|power: &i32| power.abs() <= 100)?;
-    let factor = 10f64.powi(power);
-    let [value, half, half_of_digits] = [number.value, number.half, number.half_of_digits].map(|of| of * factor);
-    Some(Number { value, half, half_of_digits, said: None, is_whole: false, form: Form::Digits, rest })
-}
-
-/// Removes commas between groups of three digits, and replaces a decimal comma by a point.
-fn without_groups(digits: &str) -> Option<String> {
-    if !digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
-        return None;
-    }
-    let whole = digits.split('.').next().unwrap_or_default();
-    let groups: Vec<&str> = whole.split(',').collect();
-    if groups.len() == 1 || groups[1..].iter().all(|group| group.len() == 3) {
-        return Some(digits.replace(',', ""));
-    }
-    let is_decimal = groups.len() == 2 && !digits.contains('.');
-    is_decimal.then(|| digits.replace(',', "."))
+        is_whole: found.is_whole,
+        form: Form::Digits,
+        rest: found.rest,
+    })
 }
 
 #[cfg(test)]

@@ -4,22 +4,22 @@ use plumb_units::nearest;
 
 /// Powers of bytes and of seconds in a quantity; counts, shares and ratios have neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Dimension {
-    pub(crate) bytes: i8,
-    pub(crate) seconds: i8,
+pub struct Dimension {
+    pub bytes: i8,
+    pub seconds: i8,
 }
 
 impl Dimension {
-    pub(crate) fn times(self, other: Dimension) -> Dimension {
+    pub fn times(self, other: Dimension) -> Dimension {
         Dimension { bytes: self.bytes + other.bytes, seconds: self.seconds + other.seconds }
     }
 
-    pub(crate) fn over(self, other: Dimension) -> Dimension {
+    pub fn over(self, other: Dimension) -> Dimension {
         Dimension { bytes: self.bytes - other.bytes, seconds: self.seconds - other.seconds }
     }
 
     /// Returns the words for an error: `bytes/s`, `s`, `a number`.
-    pub(crate) fn shown(self) -> String {
+    pub fn shown(self) -> String {
         match (self.bytes, self.seconds) {
             (0, 0) => "a number".to_string(),
             (0, 1) => "a time".to_string(),
@@ -33,21 +33,21 @@ impl Dimension {
 
 /// One meaning of a unit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scale {
+pub struct Scale {
     /// Number of base units (bytes, seconds, things) in it.
-    pub(crate) factor: f64,
+    pub factor: f64,
     /// The ambiguous letters, and their meaning here.
-    pub(crate) choice: Option<(String, String)>,
+    pub choice: Option<(String, String)>,
 }
 
 /// A printed unit with each scale that its text may have.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Unit {
-    pub(crate) dimension: Dimension,
+pub struct Unit {
+    pub dimension: Dimension,
     /// More than one if the text is ambiguous.
-    pub(crate) scales: Vec<Scale>,
+    pub scales: Vec<Scale>,
     /// True for things counted one by one; a whole number of them is not rounded.
-    pub(crate) is_counted: bool,
+    pub is_counted: bool,
 }
 
 const NONE: Dimension = Dimension { bytes: 0, seconds: 0 };
@@ -56,7 +56,7 @@ const RATE: Dimension = Dimension { bytes: 0, seconds: -1 };
 const BYTES: Dimension = Dimension { bytes: 1, seconds: 0 };
 
 /// Names of units without letters of a multiple: quantity, base units in one, spellings.
-pub(crate) const NAMED: [(Dimension, f64, &[&str]); 15] = [
+pub const NAMED: [(Dimension, f64, &[&str]); 15] = [
     (TIME, 1e-9, &["ns", "nsec", "nanoseconds"]),
     (TIME, 1e-6, &["us", "\u{b5}s", "\u{3bc}s", "usec", "microseconds"]),
     (TIME, 1e-3, &["ms", "msec", "milliseconds"]),
@@ -74,7 +74,7 @@ pub(crate) const NAMED: [(Dimension, f64, &[&str]); 15] = [
     (Dimension { bytes: 1, seconds: -1 }, 0.125, &["bps"]),
 ];
 /// Things that are counted one by one.
-pub(crate) const COUNTED: [&str; 31] = [
+pub const COUNTED: [&str; 31] = [
     "rows",
     "records",
     "tuples",
@@ -143,7 +143,7 @@ fn known() -> String {
 
 impl Unit {
     /// A number without a unit.
-    pub(crate) fn none() -> Unit {
+    pub fn none() -> Unit {
         Unit::plain(Dimension::default(), 1.0)
     }
 
@@ -152,7 +152,7 @@ impl Unit {
     }
 
     /// Parses a unit: `MB/s`, `KiB`, `ms or us`, `rows`, `%`.
-    pub(crate) fn parse(text: &str) -> Result<Unit, String> {
+    pub fn parse(text: &str) -> Result<Unit, String> {
         let alternatives: Vec<&str> = text.split(" or ").map(str::trim).collect();
         let [one] = alternatives[..] else { return Unit::one_of(text, &alternatives) };
         let over = one.split_once('/').or_else(|| one.split_once(" per "));
@@ -241,7 +241,14 @@ fn is_spelled(own: &str, word: &str) -> bool {
 }
 
 /// Returns the power of a thousand of a letter.
-pub(crate) fn power_of(letter: char) -> Option<i32> {
+pub fn power_of(letter: char) -> Option<i32> {
     let place = PREFIXES.iter().position(|prefix| *prefix == letter.to_ascii_uppercase())?;
     i32::try_from(place + 1).ok()
+}
+
+/// Returns the seconds of a unit of time.
+#[must_use]
+pub fn seconds_in(name: &str) -> Option<f64> {
+    let own = |(of, _, names): &&(Dimension, f64, &[&str])| *of == TIME && names.iter().any(|own| is_spelled(own, name));
+    NAMED.iter().find(own).map(|(_, seconds, _)| *seconds)
 }

@@ -1,14 +1,27 @@
-//! Physical bounds: bytes a second of links, and requests a second of a spindle.
+//! Physical bounds: bytes a second of links and of one request, requests a second of a spindle.
 
 use crate::unit::Dimension;
+use plumb_units::ValueRange;
+
+/// Bytes a second that no single request reaches: four lanes of PCIe 5.0 carry 15.75 GB/s.
+pub const REQUEST_RATE_MOST: f64 = 20e9;
+
+/// Returns the bytes a second of a request by the intervals of its bytes and seconds. A time that
+/// prints as 0.0 ms is up to 0.05 ms long, so that its rate has no upper bound.
+#[must_use]
+pub fn request_rate(bytes: ValueRange, seconds: ValueRange) -> ValueRange {
+    let low = if seconds.high > 0.0 { bytes.low / seconds.high } else { f64::MAX };
+    let high = if seconds.low > 0.0 { bytes.high / seconds.low } else { f64::MAX };
+    ValueRange { low: low.min(f64::MAX), high: high.min(f64::MAX) }
+}
 
 #[derive(Debug)]
-pub(crate) struct Bound {
-    pub(crate) name: &'static str,
+pub struct Bound {
+    pub name: &'static str,
     /// Bytes a second of a link in one direction, or requests a second of a device.
-    pub(crate) value: f64,
-    pub(crate) dimension: Dimension,
-    pub(crate) because: &'static str,
+    pub value: f64,
+    pub dimension: Dimension,
+    pub because: &'static str,
 }
 
 const LINK: Dimension = Dimension { bytes: 1, seconds: -1 };
@@ -21,7 +34,7 @@ const fn link(name: &'static str, megabytes: f64, because: &'static str) -> Boun
 }
 
 /// Bounds of payload: 8b/10b coding takes a fifth of the line rate up to 8GFC, SATA and SAS.
-pub(crate) const BOUNDS: [Bound; 18] = [
+pub const BOUNDS: [Bound; 18] = [
     link("1GFC", 100.0, CODED),
     link("2GFC", 200.0, CODED),
     link("4GFC", 400.0, CODED),
@@ -49,6 +62,6 @@ pub(crate) const BOUNDS: [Bound; 18] = [
     },
 ];
 
-pub(crate) fn bound(name: &str) -> Option<&'static Bound> {
+pub fn bound(name: &str) -> Option<&'static Bound> {
     BOUNDS.iter().find(|bound| bound.name == name)
 }
