@@ -37,7 +37,7 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
-pub const READERS: &[Reader] = &reader::joined::<22>(&[
+pub const READERS: &[Reader] = &reader::joined::<26>(&[
     &awr::READERS,
     &format::fio::READERS,
     &format::tool::READERS,

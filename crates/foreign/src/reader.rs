@@ -129,7 +129,9 @@ pub fn reports<'r>(
             ranges.iter().any(|(first, end)| (*first..*end).contains(&line))
         };
         report.sheets.retain(|sheet| is_range(reader) || !sheet.section.is_empty() || !is_other(sheet));
-        report.kind = reader.kind.to_string();
+        if report.kind.is_empty() {
+            report.kind = reader.kind.to_string();
+        }
         report.line = part.first_line();
         cells += report.cells();
         if cells > CELLS_MOST {

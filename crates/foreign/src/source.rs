@@ -131,7 +131,7 @@ impl Source {
     pub fn part(&self, first: usize, end: usize) -> SourcePart<'_> {
         let at = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
         let (first, end) = (first.min(self.len()), end.clamp(first.min(self.len()), self.len()));
-        SourcePart { text: &self.text[at(first)..at(end)], starts: &self.starts[first..end], first }
+        SourcePart { text: &self.text[at(first)..at(end)], starts: &self.starts[first..end], first, source: self }
     }
 }
 
@@ -142,6 +142,7 @@ pub struct SourcePart<'a> {
     pub text: &'a str,
     starts: &'a [usize],
     first: usize,
+    source: &'a Source,
 }
 
 impl<'a> SourcePart<'a> {
@@ -163,7 +164,20 @@ impl<'a> SourcePart<'a> {
         let count = (line as usize).saturating_sub(self.first).min(self.starts.len());
         let begin = self.starts.first().copied().unwrap_or(0);
         let at = self.starts.get(count).map_or(self.text.len(), |start| start - begin);
-        SourcePart { text: &self.text[at..], starts: &self.starts[count..], first: self.first + count }
+        let (text, starts) = (&self.text[at..], &self.starts[count..]);
+        SourcePart { text, starts, first: self.first + count, source: self.source }
+    }
+
+    /// Returns the lines of the file above it, `count` at most.
+    #[must_use]
+    pub fn above(&self, count: usize) -> SourcePart<'a> {
+        self.source.part(self.first.saturating_sub(count), self.first)
+    }
+
+    /// Returns the name of the file, without its directory.
+    #[must_use]
+    pub fn file_name(&self) -> &'a str {
+        self.source.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
     /// Returns the number in the file of the line at this byte of `text`.

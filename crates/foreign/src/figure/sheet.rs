@@ -60,6 +60,20 @@ pub struct Sheet {
     pub columns: Vec<Column>,
     /// The rows in the order of the report.
     pub rows: Vec<SheetRow>,
+    /// Each print of the head, if it is repeated for each sample.
+    #[serde(skip)]
+    pub heads: Vec<Head>,
+}
+
+/// A print of a table's head.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Number of rows above it.
+    pub rows: usize,
+    /// Stamp of time above or before it; empty without one.
+    pub stamp: String,
+    /// Seconds that the sample covers, as the report says.
+    pub seconds: Option<f64>,
 }
 
 /// A line of text that belongs to a table.
