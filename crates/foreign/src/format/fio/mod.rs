@@ -334,7 +334,7 @@ impl<'r> Job<'r> {
         let mut jobs: Vec<Job<'r>> = Vec::new();
         for sheet in report.sheets_of(JOBS.key) {
             for row in &sheet.rows {
-                let of = |row: &SheetRow| (sheet.cell(row, "job").map_or(0, |cell| cell.line));
+                let of = |row: &SheetRow| sheet.cell(row, "job").map_or(0, |cell| cell.line);
                 let (job, direction) = (sheet.text(row, "job"), sheet.text(row, "direction"));
                 let same = jobs.iter().filter(|known| {
                     known.direction == direction && known.sheet.text(known.row, "job") == job

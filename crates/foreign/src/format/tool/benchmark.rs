@@ -182,8 +182,8 @@ fn of_pgbench(mut report: Report) -> Report {
     let seconds = seconds.filter(|seconds| seconds.is_finite());
     let cell = seconds.map(|seconds| seconds_cell(seconds, seconds * 1e-6, sheet.line));
     let duration = sheet.cell(row, "duration").cloned();
-    report.run.elapsed = cell.or(duration);
     let failed = sheet.figure(row, "failed").filter(|failed| failed.value > 0.0);
+    report.run.elapsed = cell.or(duration);
     report.run.workload = script;
     report.failed.extend(failed.map(|failed| Remark {
         line: failed.line,

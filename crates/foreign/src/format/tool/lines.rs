@@ -20,7 +20,7 @@ use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Head, Known, Printed, Sec
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
-use plumb_figures::{self, Absence, FigureUnit, Quantity, Reading, is_number};
+use plumb_figures::{self as figure, Absence, Quantity, Reading, is_number};
 use std::ops::Range;
 
 /// Lines within a range that the format does not know, at most.
