@@ -200,7 +200,7 @@ fn sysstat(line: u32, text: &str, report: &mut Report) -> bool {
         report.facts.push(fact(&format!("iostat -{}", options.trim())));
         return true;
     }
-    let is_of_cpu = |word: &&str| word.trim_end_matches('%').parse::<f64>().is_ok();
+    let is_of_cpu = |word: &&str| word.trim_end_matches('%').replace(',', ".").parse::<f64>().is_ok();
     text.contains("avg-cpu:") || text.contains("RESTART") || words.len() == 6 && words.iter().all(is_of_cpu)
 }
 
@@ -476,7 +476,6 @@ const POSSIBLE: Rule = Rule {
     name: "a request is possible",
     arithmetic: "size of a request / its time <= 20 GB/s, more than any device or link moves",
 };
-/// Bytes a second of one request that no device or link moves.
 
 const AVERAGE: Rule = Rule {
     name: "mean of the samples = Average",

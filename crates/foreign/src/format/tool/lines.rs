@@ -20,6 +20,7 @@ use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Head, Known, Printed, Sec
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
+use plumb_figures::numeral::Comma;
 use plumb_figures::{self as figure, Absence, Quantity, Reading, is_number};
 use std::ops::Range;
 
@@ -244,11 +245,16 @@ impl Walk {
         if !alone.is_empty() && cells.len() + 1 == self.columns.len() {
             cells.insert(0, &alone);
         }
-        let Some(cells) = fitted(cells, &self.columns, table) else { return false };
+        // Tools part no thousands, so that a comma within a figure is a decimal one.
+        let is_comma = |cell: &&str| cell.contains(',') && !cell.contains('.') && is_digits(cell);
+        let has_decimals = self.format.stamped && cells.iter().any(is_comma);
+        let comma = if has_decimals { Comma::Decimals } else { Comma::Groups };
+        let Some(cells) = fitted(cells, &self.columns, table, comma) else { return false };
         if self.is_kept {
             let own = cells.into_iter().map(|raw| Printed { raw, line });
             let stamp = self.format.stamped.then(|| self.stamp.clone());
             self.cells += self.columns.len();
+            self.report.sheets[sheet].comma = comma;
             self.report.sheets[sheet].push(line, stamp.into_iter().chain(own).collect());
         }
         true
@@ -294,13 +300,20 @@ impl Walk {
     }
 }
 
+/// True if a figure begins and its comma has digits on both sides.
+fn is_digits(cell: &str) -> bool {
+    let (whole, fraction) = cell.split_once(',').unwrap_or((cell, ""));
+    let digits = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    digits(whole) && digits(fraction)
+}
+
 /// A heading without what frames it: `#Name`, `Device:`.
 fn named(cell: &str) -> &str {
     cell.trim_start_matches(['#', ' ']).trim_end_matches(':')
 }
 
 /// The cells of a row, one a column; none if a figure is missing or is none.
-fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable) -> Option<Vec<String>> {
+fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable, comma: Comma) -> Option<Vec<String>> {
     let mut own: Vec<String> = Vec::with_capacity(columns.len());
     let loose = columns.iter().position(|column| column.name == table.loose);
     let beyond = cells.len().saturating_sub(columns.len());
@@ -319,7 +332,7 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable) -> Option
     let is_figure = |column: &Column| column.unit.quantity != Quantity::Text;
     let mut has_figure = false;
     for (raw, column) in own.iter().zip(columns).filter(|(_, column)| is_figure(column)) {
-        match figure::read(raw, column.unit) {
+        match figure::read_with(raw, column.unit, comma) {
             Reading::Absent(Absence::Unreadable) if !column.key.is_empty() => return None,
             Reading::Value { .. } => has_figure = true,
             _ => {}
