@@ -178,7 +178,8 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, Claim
         }
         let span = error.span().unwrap_or(0..0);
         let said = error.message().lines().next().unwrap_or("it is no claim file");
-        at(span, &missing_key(text).unwrap_or_else(|| said.to_string()))
+        let missing = missing_key(text).filter(|_| said.starts_with("missing field"));
+        at(span, &missing.unwrap_or_else(|| said.to_string()))
     })?;
     let mut claim = PublishedClaim {
         name: name.to_string(),
@@ -216,9 +217,11 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, Claim
 fn missing_key(text: &str) -> Option<String> {
     let file: toml::Table = toml::from_str(text).ok()?;
     let lacks = |table: Option<&toml::Value>, place: &str, keys: &[&str]| {
-        let own = table.and_then(toml::Value::as_table);
+        let needs = format!("it needs {}", keys.join(", "));
+        let Some(table) = table else { return Some(format!("there is no {place}; {needs}")) };
+        let own = table.as_table();
         let missing = keys.iter().find(|key| own.is_none_or(|own| !own.contains_key(**key)))?;
-        Some(format!("{place} has no {missing}; it needs {}", keys.join(", ")))
+        Some(format!("{place} has no {missing}; {needs}"))
     };
     if !file.contains_key("statement") {
         return Some("the file has no statement, the claim in a sentence above its tables".to_string());
