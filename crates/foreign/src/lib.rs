@@ -11,6 +11,7 @@
 //! report   facts of the head, sheets, lines that were not understood
 //! import   the record of a run, with the imported figures and the findings next to it
 //! page     the report as a page: its checks, then its own tables; `stored` keeps these in a bundle
+//! kinds    files that are not read, each with what is read instead
 //! names    words that say whose system a report is of, and words of all reports
 //! ```
 //!
@@ -26,6 +27,7 @@ pub mod figure;
 pub mod form;
 pub mod format;
 pub mod import;
+mod kinds;
 pub mod names;
 pub mod page;
 pub mod reader;

@@ -270,7 +270,7 @@ const MB: f64 = 1024.0 * KB;
 const GB: f64 = 1024.0 * MB;
 
 /// Formats a value in a unit that suits its size.
-fn scaled(value: f64, unit: &str) -> String {
+pub(crate) fn scaled(value: f64, unit: &str) -> String {
     let (factor, unit) = match (unit, value.abs()) {
         ("s", size) if size < 1e-3 => (1e6, "us"),
         ("s", size) if size < 1.0 => (1e3, "ms"),

@@ -12,6 +12,7 @@
 //! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::figure::sheet::Sheet;
+use crate::kinds;
 use crate::report::Report;
 use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
@@ -160,7 +161,10 @@ pub fn reports<'r>(
     // A line may look like the start of a report that has no content.
     found.retain(|(_, report): &(&Reader, Report)| !report.sheets.is_empty() || !report.facts.is_empty());
     match found.is_empty() {
-        true => Err(ForeignError::Unknown { path: source.path.clone(), lines: source.len() }),
+        true => Err(kinds::unknown(source)),
+        false if found.iter().all(|(_, report)| report.sheets.iter().all(|sheet| sheet.rows.is_empty())) => {
+            Err(ForeignError::Nothing { path: source.path.clone(), kind: found[0].1.kind.clone() })
+        }
         false => Ok(found),
     }
 }

@@ -12,10 +12,14 @@
 //! a blank, too, because tools pad their files with it.
 
 use sha2::{Digest, Sha256};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of a file. The largest report seen has 40 MB.
 pub const BYTES_MOST: u64 = 64 << 20;
+
+/// The name of standard input.
+pub const STDIN: &str = "-";
 
 /// Reasons why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +53,27 @@ pub enum ForeignError {
         what: &'static str,
         /// Command that takes it, or what it was made from.
         cure: &'static str,
+    },
+    /// A file of a known kind that is not read.
+    #[error("{} is {what}, which import does not read; {instead}", path.display())]
+    Kind {
+        /// The file that was to be imported.
+        path: PathBuf,
+        /// Kind of the file, with its article.
+        what: &'static str,
+        /// What is read of the same system, or the command that takes it.
+        instead: &'static str,
+    },
+    /// A report of which no table was read.
+    #[error(
+        "{} has a report ({kind}) without a table that import knows: nothing of it was read; \
+         `plumb help import` names the kinds",
+        path.display()
+    )]
+    Nothing {
+        /// The file that was to be imported.
+        path: PathBuf,
+        kind: String,
     },
     /// No part of the file is a plan of execution.
     #[error(
@@ -98,9 +123,26 @@ impl Source {
     /// Reads a file as text, whatever its encoding. Fails if it is no regular file, is longer than
     /// [`BYTES_MOST`], or cannot be read.
     pub fn read(path: &Path) -> Result<Source, ForeignError> {
+        if path == Path::new(STDIN) {
+            return Source::of_stdin(path);
+        }
         match plumb_host::regular::read_regular(path, BYTES_MOST) {
             Ok(bytes) => Ok(Source::of(path, &bytes)),
             Err(error) => Err(ForeignError::Read { path: path.to_path_buf(), why: error.to_string() }),
+        }
+    }
+
+    fn of_stdin(path: &Path) -> Result<Source, ForeignError> {
+        let refused = |why: String| ForeignError::Read { path: path.to_path_buf(), why };
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().take(BYTES_MOST + 1).read_to_end(&mut bytes);
+        read.map_err(|error| refused(error.to_string()))?;
+        match bytes.len() as u64 {
+            0 => Err(refused("standard input is empty; pipe a report into it".to_string())),
+            length if length > BYTES_MOST => {
+                Err(refused(format!("standard input has more than {BYTES_MOST} bytes; expected one report")))
+            }
+            _ => Ok(Source::of(path, &bytes)),
         }
     }
 

@@ -27,6 +27,7 @@ mod text;
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
 use crate::format::tool::{derived, quotient};
+use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader, measures};
 use crate::report::Report;
 use crate::source::SourcePart;
@@ -39,15 +40,46 @@ pub const READERS: [Reader; 4] = [
     reader(
         "fio JSON",
         Begins::Line(|line| line.trim_start().starts_with("\"fio version\"")),
-        json::read,
+        |part| answered(json::read(part)),
     ),
-    reader("fio text", Begins::Line(text::begins), text::read),
-    reader("fio terse", Begins::Ranges(terse::ranges), terse::read),
+    reader("fio text", Begins::Line(text::begins), |part| answered(text::read(part))),
+    reader("fio terse", Begins::Ranges(terse::ranges), |part| answered(terse::read(part))),
     series::READER,
 ];
 
 const fn reader(kind: &'static str, begins: Begins, read: fn(&SourcePart<'_>) -> Report) -> Reader {
     Reader { kind, begins, read, check, derive: figures, fill: Fill::With(fill) }
+}
+
+/// Adds a line for each direction, of all its jobs together.
+fn answered(mut report: Report) -> Report {
+    let jobs = Job::all(&report);
+    let figures = figures(&report);
+    let mut said = Vec::new();
+    for direction in ["read", "write", "trim", "mixed", SYNC] {
+        let own: Vec<&Job<'_>> = jobs.iter().filter(|job| job.direction == direction).collect();
+        let Some(first) = own.first() else { continue };
+        let of = if own.len() > 1 { format!("all {direction}") } else { first.name.clone() };
+        let shown = |what: &str, unit: Option<&str>| {
+            let figure = figures.iter().find(|figure| figure.name == format!("{of} {what}"))?;
+            Some(scaled(figure.value, unit.unwrap_or(&figure.unit)))
+        };
+        let rate = shown("requests", Some("")).map(|rate| format!("{rate} IOPS"));
+        let value: Vec<String> = rate.into_iter().chain(shown("bandwidth", None)).collect();
+        let times = [("mean", "mean latency"), ("p50", "p50"), ("p99", "p99"), ("p99 at most", "p99 at most"), ("p99.9", "p99.9")];
+        let times = times.iter().filter_map(|(name, what)| Some(format!("{name} {}", shown(what, None)?)));
+        let jobs = Some(format!("{} jobs", own.len())).filter(|_| own.len() > 1);
+        let errors = match report.failed.len() {
+            0 => None,
+            count => Some(format!("{count} errors")),
+        };
+        let aside: Vec<String> = times.chain(jobs).chain(errors).collect();
+        said.push((direction, value.join(", "), aside.join(", ")));
+    }
+    for (direction, value, aside) in said {
+        report.answer(direction, value, aside);
+    }
+    report
 }
 
 /// Lines above a version that may have the options of its jobs.

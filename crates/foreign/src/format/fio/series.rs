@@ -11,6 +11,7 @@
 use super::{KIB_PER_S, NS};
 use crate::figure::sheet::{Figure, Known, Printed, Section, Sheet};
 use crate::format::tool::{derived, lines::seconds_cell};
+use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
@@ -97,6 +98,17 @@ fn read(part: &SourcePart<'_>) -> Report {
     }
     report.run.elapsed = (last > 0.0).then(|| seconds_cell(last / 1e3, 5e-4, part.first_line()));
     report.sheets.push(sheet);
+    let found = figures(&report);
+    for direction in DIRECTIONS {
+        let of = |what: &str| {
+            let own = found.iter().find(|figure| figure.name.starts_with(direction) && figure.name.ends_with(what));
+            own.map(|figure| scaled(figure.value, &figure.unit))
+        };
+        let parts = ["p50 over time", "p95 over time", "p99 over time", "most", "samples"];
+        let parts = parts.iter().filter_map(|what| Some(format!("{} {}", what.split(' ').next()?, of(&format!(": {what}"))?)));
+        let aside = parts.collect::<Vec<_>>().join(", ");
+        report.answer(direction, of(": mean of samples").map_or(String::new(), |mean| format!("mean {mean}")), aside);
+    }
     report
 }
 

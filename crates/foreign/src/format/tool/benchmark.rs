@@ -11,6 +11,7 @@ use super::lines::{self, Between, LineFormat, LineTable, seconds_cell};
 use super::rows;
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Remark, Section, Sheet, SheetRow, known, words};
+use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use plumb_figures::{FigureUnit, Quantity};
@@ -185,11 +186,42 @@ fn of_pgbench(mut report: Report) -> Report {
     let failed = sheet.figure(row, "failed").filter(|failed| failed.value > 0.0);
     report.run.elapsed = cell.or(duration);
     report.run.workload = script;
+    answer(&mut report, &PGBENCH_RUN, [
+        ("tps", "rate"),
+        ("mean", "latency"),
+        ("deviation", "deviation"),
+        ("clients", "clients"),
+        ("transactions", "transactions"),
+        ("failed", "failed"),
+    ]);
     report.failed.extend(failed.map(|failed| Remark {
         line: failed.line,
         text: format!("{} transactions failed", failed.raw),
     }));
     titled(report, "PGBENCH")
+}
+
+fn sheet_has(report: &Report, key: &str) -> bool {
+    rows(report, SYSBENCH_RUN.key).any(|(sheet, row)| sheet.figure(row, key).is_some())
+}
+
+/// Answers with the first of these figures, and the others aside.
+fn answer(
+    report: &mut Report,
+    section: &'static Section,
+    keys: impl IntoIterator<Item = (&'static str, &'static str)>,
+) {
+    let Some((sheet, row)) = rows(report, section.key).next() else { return };
+    let shown = |(name, key): (&'static str, &'static str)| {
+        let figure = sheet.figure(row, key)?;
+        let unit = if figure.unit == "s" { "s" } else { "" };
+        Some((name, scaled(figure.value, unit)))
+    };
+    let found: Vec<(&str, String)> = keys.into_iter().filter_map(shown).collect();
+    let Some(((name, value), rest)) = found.split_first() else { return };
+    let (name, value) = (name.to_string(), value.clone());
+    let aside: Vec<String> = rest.iter().map(|(name, text)| format!("{name} {text}")).collect();
+    report.answer(&name, value, aside.join(", "));
 }
 
 const CLIENTS: Rule = Rule {
@@ -327,6 +359,9 @@ fn of_sysbench(mut report: Report) -> Report {
     }));
     report.run.elapsed = elapsed;
     report.run.workload = "sysbench".to_string();
+    let rate = if sheet_has(&report, "transactions_rate") { ("tps", "transactions_rate") } else { ("events/s", "rate") };
+    let rest = [("mean", "latency"), ("p95", "p95"), ("p99", "p99"), ("threads", "threads"), ("errors", "errors")];
+    answer(&mut report, &SYSBENCH_RUN, std::iter::once(rate).chain(rest));
     titled(report, "SYSBENCH")
 }
 

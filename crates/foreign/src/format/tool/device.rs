@@ -18,6 +18,7 @@ use super::{derived, rows};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Head, Printed, Section, Sheet, SheetRow, known, words};
 use crate::form::json;
+use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
@@ -262,8 +263,52 @@ fn ended(mut report: Report) -> Report {
     report.run.end = end;
     // Both stamps are cut off to whole seconds.
     report.run.elapsed = seconds.map(|seconds| seconds_cell(seconds, 1.0, line));
+    answer(&mut report);
     report.facts.push(ImportedFact { name: "Samples".to_string(), text: said, line });
     report
+}
+
+/// Devices that the first lines answer for.
+const ANSWERS_MOST: usize = 4;
+
+/// Says of the busiest devices what they did.
+fn answer(report: &mut Report) {
+    let figures = means(report);
+    let mut devices: Vec<(&str, f64)> = Vec::new();
+    for figure in &figures {
+        let Some((device, what)) = figure.name.split_once(": ") else { continue };
+        let rate = if ["reads", "writes", "requests"].contains(&what) { figure.value } else { 0.0 };
+        match devices.iter_mut().find(|(known, _)| *known == device) {
+            Some((_, sum)) => *sum += rate,
+            None => devices.push((device, rate)),
+        }
+    }
+    devices.sort_by(|one, two| two.1.total_cmp(&one.1));
+    let mut said = Vec::new();
+    for (device, rate) in devices.iter().take(ANSWERS_MOST) {
+        let of = |what: &str| figures.iter().find(|figure| figure.name == format!("{device}: {what}"));
+        let shown = |what: &str| of(what).map(|figure| scaled(figure.value, &figure.unit));
+        let moved: f64 = ["bytes read", "bytes written", "bytes moved"]
+            .iter()
+            .filter_map(|what| of(what))
+            .map(|figure| figure.value)
+            .sum();
+        let value = format!("{} IOPS, {}", scaled(*rate, ""), scaled(moved, "bytes/s"));
+        let parts = [
+            ("read", "time of a read"),
+            ("write", "time of a write"),
+            ("request", "time of a request"),
+            ("flush", "time of a flush"),
+            ("queue", "queue"),
+            ("busy", "busy"),
+            ("busiest sample", "requests in the busiest sample"),
+        ];
+        let aside = parts.iter().filter_map(|(name, what)| Some(format!("{name} {}", shown(what)?)));
+        said.push((device.to_string(), value, aside.collect::<Vec<_>>().join(", ")));
+    }
+    for (device, value, aside) in said {
+        report.answer(&device, value, aside);
+    }
 }
 
 /// A sample of all devices.

@@ -332,7 +332,7 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable, comma: Co
     let is_figure = |column: &Column| column.unit.quantity != Quantity::Text;
     let mut has_figure = false;
     for (raw, column) in own.iter().zip(columns).filter(|(_, column)| is_figure(column)) {
-        match figure::read_with(raw, column.unit, comma) {
+        match figure::printed::read_with(raw, column.unit, comma) {
             Reading::Absent(Absence::Unreadable) if !column.key.is_empty() => return None,
             Reading::Value { .. } => has_figure = true,
             _ => {}
