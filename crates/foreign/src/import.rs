@@ -3,6 +3,8 @@
 use crate::figure::rounding::nanoseconds;
 use crate::figure::sheet::{Cell, Sheet};
 use crate::format::awr::signals;
+use crate::format::fio;
+use crate::format::tool::device;
 use crate::reader::{self, Period, Reader};
 use crate::report::{ImportedRun, Report, value};
 use crate::source::{ForeignError, Source};
@@ -120,6 +122,10 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
             signals.second = Some(Box::new(Signals::of(second)));
         }
         record.findings = signals::with_studies(findings(&signals));
+    } else {
+        let (devices, jobs) = (device::signals(&report), fio::signals(&report));
+        let elapsed_ns = record.header.elapsed_ns;
+        record.findings = findings(&Signals { elapsed_ns, devices, jobs, ..Signals::default() });
     }
     let (record, undated) =
         if record.header.elapsed_ns > 0 { (Some(record), None) } else { (None, Some(record)) };

@@ -32,6 +32,7 @@ use crate::reader::{Begins, Fill, Reader, measures};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::{FigureUnit, Quantity};
+use plumb_findings::JobSignals;
 use plumb_record::{Consistency, ImportedFigure, Record, SettingRow};
 use plumb_units::ValueRange;
 
@@ -456,6 +457,28 @@ fn of_all(direction: &str, jobs: &[&Job<'_>]) -> Vec<ImportedFigure> {
         ..ImportedFigure::from(figure)
     }));
     found
+}
+
+/// Returns what each job asked for and got, for the rules.
+pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
+    let errors: Vec<String> = report.failed.iter().map(|error| error.text.clone()).collect();
+    let of = |job: &Job<'_>| {
+        let value = |key: &str| job.figure(key).map(|figure| figure.value);
+        let cpu = value("user").zip(value("system")).map(|(user, system)| (user + system) / 100.0);
+        JobSignals {
+            name: job.name.clone(),
+            requests_per_s: value("rate").unwrap_or(0.0),
+            mean_s: value("mean"),
+            p99_s: job.percentile(99.0).map(|figure| figure.value),
+            submission_s: value("submission"),
+            depth: value("depth").zip(value("processes")).map(|(depth, processes)| depth * processes),
+            cpu,
+            direct: value("direct").map(|direct| direct > 0.0),
+            runtime_s: value("runtime").unwrap_or(0.0),
+            errors: errors.clone(),
+        }
+    };
+    Job::all(report).iter().filter(|job| job.direction != SYNC).map(of).collect()
 }
 
 /// Figures of each entry as measures of the record, because fio has no events and no statistics.

@@ -22,6 +22,7 @@ use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
+use plumb_findings::DeviceSignals;
 use plumb_figures::bound::REQUEST_RATE_MOST;
 use plumb_figures::{FigureUnit, Quantity};
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
@@ -667,6 +668,31 @@ fn means(report: &Report) -> Vec<ImportedFigure> {
         }
     }
     devices.into_iter().flat_map(|device| series.of_device(device)).collect()
+}
+
+/// Returns what each device did, for the rules.
+pub(crate) fn signals(report: &Report) -> Vec<DeviceSignals> {
+    let mut devices: Vec<DeviceSignals> = Vec::new();
+    for figure in means(report) {
+        let Some((name, what)) = figure.name.split_once(": ") else { continue };
+        if devices.last().is_none_or(|last| last.name != name) {
+            devices.push(DeviceSignals { name: name.to_string(), ..DeviceSignals::default() });
+        }
+        let Some(device) = devices.last_mut() else { continue };
+        let value = figure.value;
+        match what {
+            "reads" | "writes" | "requests" => device.requests_per_s += value,
+            "time of a read" => device.read_s = Some(value),
+            "time of a write" => device.write_s = Some(value),
+            "flushes" => device.flushes = Some([value, 0.0]),
+            "time of a flush" => device.flushes = device.flushes.map(|[rate, _]| [rate, value]),
+            "queue" => device.queue = Some(value),
+            "busy" => device.busy = Some(value / 100.0),
+            "requests in the busiest sample" => device.most_per_s = Some(value),
+            _ => {}
+        }
+    }
+    devices
 }
 
 /// A sum of weighed figures.

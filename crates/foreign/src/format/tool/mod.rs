@@ -13,7 +13,7 @@
 //! iostat, perf-tools' iosnoop, biosnoop.bt, sysbench, pgbench 12 and 18, ORION 11.1 and 12.2.
 
 mod benchmark;
-mod device;
+pub(crate) mod device;
 mod dtrace;
 pub(crate) mod lines;
 mod snoop;
