@@ -214,6 +214,51 @@ const BACKGROUND: [&str; 6] = [
     "control file parallel write",
 ];
 
+/// What a device did, by iostat or sar: means over the samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceSignals {
+    pub name: String,
+    pub requests_per_s: f64,
+    /// Time of a read, seconds.
+    pub read_s: Option<f64>,
+    pub write_s: Option<f64>,
+    /// Flushes a second, and the time of one.
+    pub flushes: Option<[f64; 2]>,
+    /// Requests in the queue and at the device.
+    pub queue: Option<f64>,
+    /// Busy share of the time.
+    pub busy: Option<f64>,
+    /// Requests a second in the busiest sample.
+    pub most_per_s: Option<f64>,
+}
+
+/// What a job of a load test asked for and got.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JobSignals {
+    pub name: String,
+    pub requests_per_s: f64,
+    /// Time of a request behind its submission, seconds.
+    pub mean_s: Option<f64>,
+    pub p99_s: Option<f64>,
+    pub submission_s: Option<f64>,
+    /// Requests that all its processes may have in flight.
+    pub depth: Option<f64>,
+    /// CPU of a process, as a share of one processor.
+    pub cpu: Option<f64>,
+    /// True if the page cache was bypassed; `None` if the options are not printed.
+    pub direct: Option<bool>,
+    pub runtime_s: f64,
+    pub errors: Vec<String>,
+}
+
+impl JobSignals {
+    /// Returns the requests in flight by Little's law.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<f64> {
+        Some(self.requests_per_s * (self.mean_s? + self.submission_s.unwrap_or(0.0)))
+    }
+}
+
 /// Figures of a period. A figure that its source lacks is `None` or empty.
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
@@ -250,6 +295,10 @@ pub struct Signals {
     pub run: Option<RunFacts>,
     /// Sums of a trace of another program, which has no other signals than the elapsed time.
     pub trace: Option<Snoop>,
+    /// Devices of iostat or sar, which have no other signals.
+    pub devices: Vec<DeviceSignals>,
+    /// Jobs of a load test, which have no other signals.
+    pub jobs: Vec<JobSignals>,
 }
 
 impl Signals {
@@ -304,6 +353,8 @@ impl Signals {
             server: ServerSignals::default(),
             run: None,
             trace: None,
+            devices: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@
 //! report   facts of the head, sheets, lines that were not understood
 //! import   the record of a run, with the imported figures and the findings next to it
 //! page     the report as a page: its checks, then its own tables; `stored` keeps these in a bundle
+//! kinds    files that are not read, each with what is read instead
 //! names    words that say whose system a report is of, and words of all reports
 //! ```
 //!
@@ -26,6 +27,7 @@ pub mod figure;
 pub mod form;
 pub mod format;
 pub mod import;
+mod kinds;
 pub mod names;
 pub mod page;
 pub mod reader;
@@ -40,7 +42,7 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
-pub const READERS: &[Reader] = &reader::joined::<23>(&[
+pub const READERS: &[Reader] = &reader::joined::<27>(&[
     &awr::READERS,
     &format::fio::READERS,
     &format::tool::READERS,

@@ -170,6 +170,11 @@ fn state(imported: &Imported) -> (State, String) {
     say(failed, "contradictions");
     say(impossible, "impossible");
     say(count(imported, Consistent::NotAsked), "lack a figure");
+    // The figures of a run that failed may add up, and are those of a failed run.
+    let (word, tone) = match imported.failed.is_empty() {
+        true => (word, tone),
+        false => (format!("OF A RUN THAT FAILED, {word}"), Tone::Bad),
+    };
     (State { of: "Import".to_string(), word, tone }, basis.join(", "))
 }
 
@@ -183,7 +188,8 @@ fn page(imported: &Imported, data: String) -> Document {
     let reason = |check: &Consistency| format!("{}: {}", check.of, said(check));
     let worst = imported.checks.iter().filter(|check| check.outcome == Consistent::Impossible);
     let failed = imported.checks.iter().filter(|check| check.outcome == Consistent::Fails);
-    let reasons = worst.chain(failed).take(3).map(reason);
+    let errors = imported.failed.iter().take(3).map(|error| visible(error).into_owned());
+    let reasons = errors.chain(worst.chain(failed).take(3).map(reason));
     let facts = [("File", imported.file.clone()), ("Kind", imported.kind.clone()), ("Checks", basis.clone())];
     Document {
         title: format!("IMPORTED {}  {}", imported.kind.to_uppercase(), imported.file),
@@ -264,7 +270,7 @@ const MB: f64 = 1024.0 * KB;
 const GB: f64 = 1024.0 * MB;
 
 /// Formats a value in a unit that suits its size.
-fn scaled(value: f64, unit: &str) -> String {
+pub(crate) fn scaled(value: f64, unit: &str) -> String {
     let (factor, unit) = match (unit, value.abs()) {
         ("s", size) if size < 1e-3 => (1e6, "us"),
         ("s", size) if size < 1.0 => (1e3, "ms"),

@@ -12,6 +12,7 @@
 //! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::figure::sheet::Sheet;
+use crate::kinds;
 use crate::report::Report;
 use crate::source::{ForeignError, LINES_MOST, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
@@ -150,7 +151,9 @@ pub fn reports<'r>(
             ranges.iter().any(|(first, end)| (*first..*end).contains(&line))
         };
         report.sheets.retain(|sheet| is_range(reader) || !sheet.section.is_empty() || !is_other(sheet));
-        report.kind = reader.kind.to_string();
+        if report.kind.is_empty() {
+            report.kind = reader.kind.to_string();
+        }
         report.line = part.first_line();
         cells += report.cells();
         if cells > CELLS_MOST || report.sheets.iter().any(|sheet| sheet.is_full) {
@@ -161,14 +164,15 @@ pub fn reports<'r>(
         found.push((reader, report));
     }
     // A line may look like the start of a report that has no content.
-    let first = found.first().map(|(reader, report): &(&Reader, Report)| (reader.kind, report.line));
-    found.retain(|(_, report)| !report.sheets.is_empty());
-    match (found.is_empty(), first) {
-        (true, Some((kind, line))) if kind != PASTED => {
-            Err(ForeignError::Empty { path: source.path.clone(), kind, line })
-        }
-        (true, _) => Err(ForeignError::Unknown { path: source.path.clone(), lines: source.len() }),
-        (false, _) => Ok(found),
+    let first = found.first().map(|(reader, _): &(&Reader, Report)| reader.kind);
+    found.retain(|(_, report)| !report.sheets.is_empty() || !report.facts.is_empty());
+    let is_read = |(_, report): &(&Reader, Report)| report.sheets.iter().any(|sheet| !sheet.rows.is_empty());
+    let nothing = |kind: &str| ForeignError::Nothing { path: source.path.clone(), kind: kind.to_string() };
+    match first {
+        _ if found.iter().any(is_read) => Ok(found),
+        _ if !found.is_empty() => Err(nothing(&found[0].1.kind)),
+        Some(kind) if kind != PASTED => Err(nothing(kind)),
+        _ => Err(kinds::unknown(source)),
     }
 }
 
@@ -341,7 +345,9 @@ mod tests {
         let (line, text) = part.lines().next().unwrap_or_default();
         let facts = vec![ImportedFact { name: "first".into(), text: text.into(), line }];
         let unread = part.lines().skip(1).map(|(line, text)| Remark { line, text: text.into() }).collect();
-        let sheets = vec![Sheet::default()];
+        let mut sheet = Sheet::default();
+        sheet.push(line, Vec::new());
+        let sheets = vec![sheet];
         Report { facts, unread, sheets, ..Report::default() }
     }
 

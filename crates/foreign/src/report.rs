@@ -1,6 +1,6 @@
 //! An imported report: facts of its head, tables, and lines that were not understood.
 
-use crate::figure::sheet::{Cell, Remark, Sheet};
+use crate::figure::sheet::{Cell, Printed, Remark, Sheet};
 use crate::form::json::Json;
 use crate::source::SourcePart;
 use plumb_figures::{Reading, is_figure};
@@ -38,6 +38,8 @@ pub struct Report {
     pub checks: Vec<Consistency>,
     /// The end of a report that was cut short.
     pub cut: Option<CutShort>,
+    /// Errors of the run that it describes, whose figures are those of a failed run.
+    pub failed: Vec<Remark>,
 }
 
 /// The end of a report that was cut short.
@@ -145,6 +147,14 @@ impl Report {
                 check.outcome = Consistent::NotAsked;
                 check.note = format!("the report is cut short after line {}", cut.line);
             }
+        }
+    }
+
+    /// Notes the error of a job, unless it is 0 or empty.
+    pub fn fail(&mut self, job: &str, error: &Printed) {
+        if !error.raw.is_empty() && error.raw != "0" {
+            let text = format!("{job}: error {}", error.raw).trim_start_matches(": ").to_string();
+            self.failed.push(Remark { line: error.line, text });
         }
     }
 

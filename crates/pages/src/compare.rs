@@ -24,7 +24,10 @@ use std::collections::BTreeMap;
 #[must_use]
 pub fn document(comparison: &Comparison) -> Document {
     let header = comparison.second.runs.first().map(|run| &run.header);
-    let workload = header.map_or("", |header| header.workload.as_str());
+    // Imported reports are of databases, which may be two.
+    let of = |period: &Period| period.runs.first().map_or("", |run| run.header.workload.as_str()).to_string();
+    let [first, second] = comparison.sides().map(of);
+    let workload = if first == second { second } else { format!("{first} and {second}") };
     Document {
         title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
         question: String::new(),
@@ -104,6 +107,8 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
     }
     warnings.dedup();
     for (name, period) in comparison.named_sides() {
+        let failed = period.runs.iter().filter_map(|run| run.imported.as_ref()?.failed.first());
+        warnings.extend(failed.map(|error| format!("{name} is of a run that failed: {error}")));
         warnings.extend(period.circumstances().into_iter().map(|found| format!("{name}: {found}")));
     }
     let sides = [&comparison.first, &comparison.second].map(|period| period.typical());

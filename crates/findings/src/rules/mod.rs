@@ -7,6 +7,7 @@
 
 mod cache;
 mod doubts;
+mod load;
 mod log;
 mod periods;
 mod reads;
@@ -47,6 +48,7 @@ pub fn all() -> impl Iterator<Item = &'static FindingRule> {
         sort::RULES,
         server::RULES,
         trace::RULES,
+        load::RULES,
     ];
     groups.into_iter().flatten()
 }

@@ -71,6 +71,20 @@ pub struct Sheet {
     /// True if rows were left out because of [`CELLS_MOST`].
     #[serde(skip)]
     pub is_full: bool,
+    /// Each print of the head, if it is repeated for each sample.
+    #[serde(skip)]
+    pub heads: Vec<Head>,
+}
+
+/// A print of a table's head.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Number of rows above it.
+    pub rows: usize,
+    /// Stamp of time above or before it; empty without one.
+    pub stamp: String,
+    /// Seconds that the sample covers, as the report says.
+    pub seconds: Option<f64>,
 }
 
 /// A line of text that belongs to a table.
