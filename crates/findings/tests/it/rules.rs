@@ -385,9 +385,10 @@ fn each_rule_fires_on_its_own_signal() {
 
 /// Rules that say nothing of storage, or say that it is not the problem. Rules of traces have a
 /// gate of their own.
-const OF_ANY_LOAD: [&str; 32] = [
-    "U1", "U2", "D1", "D2", "G2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11", "D12", "T3", "G4", "B1", "G1", "G3", "R24",
-    "L1", "L2", "R16", "R20", "R21", "R22", "R27", "R28", "R29", "S1", "S2", "S3", "S4", "S5", "S6",
+const OF_ANY_LOAD: [&str; 36] = [
+    "U1", "U2", "D1", "D2", "G2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11", "D12", "T3", "G4",
+    "B1", "G1", "G3", "R24", "L1", "L2", "R16", "R20", "R21", "R22", "R27", "R28", "R29", "S1", "S2", "S3",
+    "S4", "S5", "S6",
 ];
 
 #[test]
@@ -405,7 +406,9 @@ fn rules_about_storage_are_silent_if_io_is_less_than_a_tenth() {
 
 #[test]
 fn an_idle_system_of_a_report_has_no_finding() {
-    for (id, change) in CASES.iter().filter(|(id, _)| id.starts_with(['R', 'G', 'L', 'T'])) {
+    // Of a report without DB time nobody knows whether the system was idle.
+    let is_timed = |id: &str| id.starts_with(['R', 'G', 'L', 'T']) && id != "T3";
+    for (id, change) in CASES.iter().filter(|(id, _)| is_timed(id)) {
         let mut signals = healthy();
         change(&mut signals);
         import(&mut signals);

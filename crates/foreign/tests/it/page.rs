@@ -41,7 +41,9 @@ fn unlike_alone(whole: &str) -> Vec<String> {
         let source = plumb_foreign::Source::of(std::path::Path::new("cut"), cut.as_bytes());
         let alone = plumb_foreign::import(&source, plumb_foreign::READERS, "0").unwrap_or_default();
         let mut found = alone.iter().flat_map(known).filter(|own| own.section == sheet.section);
-        if !found.any(|own| rows(own) == rows(sheet)) {
+        // The columns of 11.2.0.4's tablespaces are put right by the table of files, which is not there.
+        let is_moved = sheet.notes.iter().any(|note| note.text.starts_with("printed one column off"));
+        if !is_moved && !found.any(|own| rows(own) == rows(sheet)) {
             unlike.push(format!("{} of line {}", sheet.heading, sheet.line));
         }
     }
