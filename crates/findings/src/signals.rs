@@ -369,7 +369,8 @@ impl Signals {
         /// Average active sessions; one in twenty is three seconds of work in a minute.
         const SESSIONS_LEAST: f64 = 0.05;
         let sessions = self.db_time() as f64 / self.elapsed_ns.max(1) as f64;
-        self.origin == Origin::Import && sessions < SESSIONS_LEAST
+        let is_known = self.db_time() > 0 && self.elapsed_ns > 0;
+        self.origin == Origin::Import && is_known && sessions < SESSIONS_LEAST
     }
 
     /// Returns DB time; CPU plus the waits where a report does not print it.
@@ -404,7 +405,7 @@ impl Signals {
         const SHARE_LEAST: f64 = 0.01;
         const NS_LEAST: u64 = 100_000_000;
         let is_small = |ns: u64| ns < NS_LEAST || self.share(ns) < SHARE_LEAST;
-        self.origin == Origin::Run || !saves_ns.is_some_and(is_small)
+        self.origin == Origin::Run || self.db_time() == 0 || !saves_ns.is_some_and(is_small)
     }
 
     /// Returns the share of DB time in events whose class nobody knows.

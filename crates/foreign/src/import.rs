@@ -114,8 +114,8 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
     };
     let second = report.second.as_ref().map(|run| filled(run, Period::Second));
     let mut record = filled(&report.run, Period::First);
-    // Without DB time nothing is a share of it.
-    if record.header.db_time_ns.is_some() {
+    // Without DB time nothing is a share of it; reads of tablespaces are judged by their size.
+    if record.header.db_time_ns.is_some() || !record.io_files.is_empty() {
         let mut signals = Signals::of(&record);
         signals::add(&report, &mut signals);
         if let Some(second) = &second {

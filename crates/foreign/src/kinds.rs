@@ -43,7 +43,11 @@ const KINDS: [Kind; 36] = [
     kind(&["@usecs", ":"], "a histogram of bpftrace", DEVICES),
     kind(&["pid", "comm", "d", "maj", "min", "disk", "i/o"], "the output of biotop", DEVICES),
     kind(&["tkprof:"], "a report of TKPROF", "import the SQL trace (10046) that it was made from"),
-    kind(&["rows", "row source operation"], "a report of TKPROF", "import the SQL trace (10046) that it was made from"),
+    kind(
+        &["rows", "row source operation"],
+        "a report of TKPROF",
+        "import the SQL trace (10046) that it was made from",
+    ),
     kind(&["ash report for"], "an ASH report", AWR),
     kind(&["addm report for"], "an ADDM report", AWR),
     kind(&["sql monitoring report"], "a report of SQL Monitor", PLANS),
@@ -72,9 +76,11 @@ pub(crate) fn unknown(source: &Source) -> ForeignError {
         let is_own = |line: &str| {
             let line = plumb_units::cut(line, 400).to_lowercase();
             let words = || line.split_whitespace();
-            kind.marks.iter().all(|mark| match mark.contains([' ', ':', '(', '<', '[', '|']) || mark.len() > 5 {
-                true => line.contains(mark),
-                false => words().any(|word| word.trim_start_matches('#') == *mark),
+            kind.marks.iter().all(|mark| {
+                match mark.contains([' ', ':', '(', '<', '[', '|']) || mark.len() > 5 {
+                    true => line.contains(mark),
+                    false => words().any(|word| word.trim_start_matches('#') == *mark),
+                }
             })
         };
         if lines().any(|(_, line)| is_own(line)) {
@@ -82,7 +88,8 @@ pub(crate) fn unknown(source: &Source) -> ForeignError {
         }
     }
     let decimal = |word: &str| {
-        let parts = word.split_once(',').filter(|(whole, rest)| !whole.is_empty() && (1..=2).contains(&rest.len()));
+        let parts =
+            word.split_once(',').filter(|(whole, rest)| !whole.is_empty() && (1..=2).contains(&rest.len()));
         parts.is_some_and(|(whole, rest)| [whole, rest].concat().bytes().all(|byte| byte.is_ascii_digit()))
     };
     let has_decimals = |line: &str| line.split_whitespace().filter(|word| decimal(word)).count() > 2;

@@ -42,9 +42,10 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
-pub const READERS: &[Reader] = &reader::joined::<26>(&[
+pub const READERS: &[Reader] = &reader::joined::<27>(&[
     &awr::READERS,
     &format::fio::READERS,
     &format::tool::READERS,
     &format::pg_profile::READERS,
+    &awr::PASTED,
 ]);

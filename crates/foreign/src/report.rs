@@ -161,7 +161,7 @@ impl Report {
     /// Returns the number of cells in its tables.
     #[must_use]
     pub fn cells(&self) -> usize {
-        self.sheets.iter().map(|sheet| sheet.rows.len() * sheet.columns.len()).sum()
+        self.sheets.iter().map(Sheet::cells).sum()
     }
 }
 

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 /// Most bytes of a file. The largest report seen has 40 MB.
 pub const BYTES_MOST: u64 = 64 << 20;
 
+/// Most lines of a file, which are kept with their places. A report of 40 MB has half a million.
+pub const LINES_MOST: usize = 4_000_000;
 /// The name of standard input.
 pub const STDIN: &str = "-";
 
@@ -97,6 +99,14 @@ pub enum ForeignError {
         /// Reason, without file and line.
         why: String,
     },
+    /// The file has more lines than are kept.
+    #[error("{} has more than {most} lines; cut the file into single reports", path.display())]
+    TooManyLines {
+        /// The file that was to be imported.
+        path: PathBuf,
+        /// The most that are kept.
+        most: usize,
+    },
     /// The tables of the file have too many cells.
     #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
     TooLarge {
@@ -127,9 +137,19 @@ impl Source {
             return Source::of_stdin(path);
         }
         match plumb_host::regular::read_regular(path, BYTES_MOST) {
-            Ok(bytes) => Ok(Source::of(path, &bytes)),
+            Ok(bytes) => Source::bounded(path, &bytes),
             Err(error) => Err(ForeignError::Read { path: path.to_path_buf(), why: error.to_string() }),
         }
+    }
+
+    /// Decodes the bytes of a file, which must not have more than [`LINES_MOST`] lines.
+    pub fn bounded(path: &Path, bytes: &[u8]) -> Result<Source, ForeignError> {
+        let ends = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+        // Of line ends by two letters both count.
+        if ends > 2 * LINES_MOST {
+            return Err(ForeignError::TooManyLines { path: path.to_path_buf(), most: LINES_MOST });
+        }
+        Ok(Source::of(path, bytes))
     }
 
     fn of_stdin(path: &Path) -> Result<Source, ForeignError> {
@@ -142,7 +162,7 @@ impl Source {
             length if length > BYTES_MOST => {
                 Err(refused(format!("standard input has more than {BYTES_MOST} bytes; expected one report")))
             }
-            _ => Ok(Source::of(path, &bytes)),
+            _ => Source::bounded(path, &bytes),
         }
     }
 
@@ -173,7 +193,12 @@ impl Source {
     pub fn part(&self, first: usize, end: usize) -> SourcePart<'_> {
         let at = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
         let (first, end) = (first.min(self.len()), end.clamp(first.min(self.len()), self.len()));
-        SourcePart { text: &self.text[at(first)..at(end)], starts: &self.starts[first..end], first, source: self }
+        SourcePart {
+            text: &self.text[at(first)..at(end)],
+            starts: &self.starts[first..end],
+            first,
+            source: self,
+        }
     }
 }
 

@@ -140,6 +140,28 @@ const CASES: &[(&str, Change)] = &[
     }),
     ("D10", |it| (run(it).sessions_ns, run(it).unaccounted_ns) = (1_000_000_000, 100_000_000)),
     ("D11", |it| it.tablespaces = vec![tablespace("TEMP_BIG", tally(1000, 630 * 1024, 10_000))]),
+    ("D12", |it| {
+        it.origin = Origin::Import;
+        it.tablespaces = vec![tablespace("APPDATA", tally(4_105_000, 8192, 22_110_000_000))];
+    }),
+    ("T3", |it| {
+        (it.origin, it.db_time_ns, it.db_cpu_ns) = (Origin::Import, None, None);
+        it.waits.clear();
+        it.tablespaces = vec![tablespace("CMOS_8K", tally(235_027, 507_986, 56_820_000))];
+    }),
+    ("G4", |it| {
+        (it.origin, it.db_cpu_ns) = (Origin::Import, Some(100 * MS));
+        it.waits.clear();
+        set(it, "db file sequential read", "User I/O", 14_000, 2_000);
+    }),
+    ("B1", |it| {
+        it.origin = Origin::Import;
+        it.background = vec![wait("log file parallel write", "System I/O", 3_485, 47_400)];
+        let mut second = healthy();
+        set(&mut second, "db file sequential read", "User I/O", 14_000, 4_000);
+        second.background = vec![wait("log file parallel write", "System I/O", 1_881, 3_200)];
+        it.second = Some(Box::new(second));
+    }),
     ("G1", |it| {
         it.waits.clear();
         set(it, "latch: shared pool", "Concurrency", 10, 3_500);
@@ -364,7 +386,7 @@ fn each_rule_fires_on_its_own_signal() {
 /// Rules that say nothing of storage, or say that it is not the problem. Rules of traces have a
 /// gate of their own.
 const OF_ANY_LOAD: [&str; 32] = [
-    "U1", "U2", "D1", "D2", "G2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11", "G1", "G3", "R24",
+    "U1", "U2", "D1", "D2", "G2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11", "D12", "T3", "G4", "B1", "G1", "G3", "R24",
     "L1", "L2", "R16", "R20", "R21", "R22", "R27", "R28", "R29", "S1", "S2", "S3", "S4", "S5", "S6",
 ];
 

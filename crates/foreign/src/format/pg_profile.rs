@@ -10,9 +10,9 @@ use plumb_figures::{FigureUnit, Reading};
 
 use crate::figure::rounding::whole;
 use crate::figure::sheet::{Cell, Figure, Printed, Section, Sheet, SheetRow, known, words};
+use crate::format::tool::derived;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::{Report, value};
-use crate::format::tool::derived;
 use crate::source::SourcePart;
 use plumb_events::Unit;
 use plumb_record::{Consistency, ImportedFigure, Record, SettingRow, StatisticRow};
@@ -198,7 +198,8 @@ const BLOCKS: Rule = Rule {
 /// True from version 18 on, which counts requests of several blocks and those of the log.
 fn counts_requests(report: &Report) -> bool {
     let is_18 = |text: &str| {
-        let digits = text.trim_start_matches("PostgreSQL ").split(|letter: char| !letter.is_ascii_digit()).next();
+        let digits =
+            text.trim_start_matches("PostgreSQL ").split(|letter: char| !letter.is_ascii_digit()).next();
         digits.and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| (18..1000).contains(&major))
     };
     let is_version = |name: &str| ["server_version", "version"].contains(&name);

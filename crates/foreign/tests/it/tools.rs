@@ -2,7 +2,7 @@
 
 use crate::{figure, fixture, imports, only, sheet, with};
 use plumb_foreign::Import;
-use plumb_record::Consistent::{Fails, Holds, Impossible};
+use plumb_record::Consistent::{Fails, Habit, Holds, Impossible};
 
 /// Kinds of checks that held, each once.
 fn held(import: &Import) -> Vec<&str> {
@@ -35,7 +35,7 @@ fn contradicted(text: &str, changes: &[(&str, &str, &str)]) {
         assert!(text.contains(from), "{from}");
         let all = imports(&text.replacen(from, to, 1));
         let mut bad = all.iter().flat_map(|import| {
-            [Fails, Impossible].into_iter().flat_map(|outcome| with(&import.report.checks, outcome))
+            [Fails, Impossible, Habit].into_iter().flat_map(|outcome| with(&import.report.checks, outcome))
         });
         assert!(bad.any(|(name, _)| name == *check), "{from} -> {to}: {check}");
     }

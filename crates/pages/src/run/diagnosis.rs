@@ -4,7 +4,7 @@ use super::{head, result};
 use plumb_record::Record;
 use plumb_report::format::{Figure, Percent, Seconds};
 use plumb_report::table::{Facts, Tone};
-use plumb_report::{Document, Section, State, Summary, text};
+use plumb_report::{Document, Headline, Section, State, Summary, text};
 use plumb_units::Nanos;
 
 /// Why a report of a device or a benchmark has no finding.
@@ -69,6 +69,16 @@ pub fn document(record: &Record) -> Document {
         basis: String::new(),
         reasons: Vec::new(),
         headline: match &record.snoop {
+            // The report's own words, where it has any.
+            None if record.imported.as_ref().is_some_and(|imported| !imported.answers.is_empty()) => {
+                let answers = record.imported.iter().flat_map(|imported| &imported.answers);
+                let own = answers.map(|answer| Headline {
+                    name: answer.name.clone(),
+                    value: answer.value.clone(),
+                    aside: answer.aside.clone(),
+                });
+                own.collect()
+            }
             // Any program's calls have no DB time.
             Some(snoop) => crate::snoop::headline(snoop, Nanos(header.elapsed_ns)),
             None => head::headline(record),

@@ -38,11 +38,9 @@ use plumb_units::ValueRange;
 
 /// The readers of fio's forms.
 pub const READERS: [Reader; 4] = [
-    reader(
-        "fio JSON",
-        Begins::Line(|line| line.trim_start().starts_with("\"fio version\"")),
-        |part| answered(json::read(part)),
-    ),
+    reader("fio JSON", Begins::Line(|line| line.trim_start().starts_with("\"fio version\"")), |part| {
+        answered(json::read(part))
+    }),
     reader("fio text", Begins::Line(text::begins), |part| answered(text::read(part))),
     reader("fio terse", Begins::Ranges(terse::ranges), |part| answered(terse::read(part))),
     series::READER,
@@ -67,7 +65,13 @@ fn answered(mut report: Report) -> Report {
         };
         let rate = shown("requests", Some("")).map(|rate| format!("{rate} IOPS"));
         let value: Vec<String> = rate.into_iter().chain(shown("bandwidth", None)).collect();
-        let times = [("mean", "mean latency"), ("p50", "p50"), ("p99", "p99"), ("p99 at most", "p99 at most"), ("p99.9", "p99.9")];
+        let times = [
+            ("mean", "mean latency"),
+            ("p50", "p50"),
+            ("p99", "p99"),
+            ("p99 at most", "p99 at most"),
+            ("p99.9", "p99.9"),
+        ];
         let times = times.iter().filter_map(|(name, what)| Some(format!("{name} {}", shown(what, None)?)));
         let jobs = Some(format!("{} jobs", own.len())).filter(|_| own.len() > 1);
         let errors = match report.failed.len() {
@@ -381,7 +385,9 @@ impl<'r> Job<'r> {
                         let line = times.cell(time, "job").map_or(0, |cell| cell.line);
                         line == of(row) && times.text(time, "direction") == direction
                     });
-                    own.filter_map(|time| Some((times.figure(time, "percent")?.value, times.figure(time, "time")?)))
+                    own.filter_map(|time| {
+                        Some((times.figure(time, "percent")?.value, times.figure(time, "time")?))
+                    })
                 });
                 jobs.push(Job { name, direction, sheet, row, percentiles: times.collect() });
             }

@@ -54,7 +54,10 @@ fn quantity(file: &str) -> Option<&'static str> {
     let name = file.to_lowercase();
     [("lat", "latency, ns"), ("bw", "bandwidth, KiB/s"), ("iops", "iops")]
         .into_iter()
-        .find(|(mark, _)| ["_", "-"].iter().any(|before| name.contains(&format!("{before}{mark}"))) || name.contains(&format!("{mark}.")))
+        .find(|(mark, _)| {
+            ["_", "-"].iter().any(|before| name.contains(&format!("{before}{mark}")))
+                || name.contains(&format!("{mark}."))
+        })
         .map(|(_, heading)| heading)
 }
 
@@ -65,7 +68,8 @@ fn sample(line: &str) -> Option<[&str; 4]> {
     let is_number = |field: &str| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
     let is_own = own.iter().all(|field| is_number(field)) && matches!(own[2], "0" | "1" | "2");
     let more: Vec<&str> = fields.take(5).collect();
-    (is_own && more.len() < 4 && more.iter().all(|field| is_number(field.trim_start_matches("0x")))).then_some(own)
+    (is_own && more.len() < 4 && more.iter().all(|field| is_number(field.trim_start_matches("0x"))))
+        .then_some(own)
 }
 
 fn ranges(part: &SourcePart<'_>) -> Vec<Range<usize>> {
@@ -101,13 +105,20 @@ fn read(part: &SourcePart<'_>) -> Report {
     let found = figures(&report);
     for direction in DIRECTIONS {
         let of = |what: &str| {
-            let own = found.iter().find(|figure| figure.name.starts_with(direction) && figure.name.ends_with(what));
+            let own =
+                found.iter().find(|figure| figure.name.starts_with(direction) && figure.name.ends_with(what));
             own.map(|figure| scaled(figure.value, &figure.unit))
         };
         let parts = ["p50 over time", "p95 over time", "p99 over time", "most", "samples"];
-        let parts = parts.iter().filter_map(|what| Some(format!("{} {}", what.split(' ').next()?, of(&format!(": {what}"))?)));
+        let parts = parts
+            .iter()
+            .filter_map(|what| Some(format!("{} {}", what.split(' ').next()?, of(&format!(": {what}"))?)));
         let aside = parts.collect::<Vec<_>>().join(", ");
-        report.answer(direction, of(": mean of samples").map_or(String::new(), |mean| format!("mean {mean}")), aside);
+        report.answer(
+            direction,
+            of(": mean of samples").map_or(String::new(), |mean| format!("mean {mean}")),
+            aside,
+        );
     }
     report
 }
@@ -116,7 +127,8 @@ fn read(part: &SourcePart<'_>) -> Report {
 fn figures(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
     for sheet in report.sheets_of(SAMPLES.key) {
-        let what = sheet.columns.get(1).map_or("", |column| column.name.split(',').next().unwrap_or_default());
+        let what =
+            sheet.columns.get(1).map_or("", |column| column.name.split(',').next().unwrap_or_default());
         for direction in DIRECTIONS {
             let own = sheet.rows.iter().filter(|row| sheet.text(row, "direction") == direction);
             let mut values: Vec<Figure> = own.filter_map(|row| sheet.figure(row, "value")).collect();
@@ -128,10 +140,13 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
             let exactly = ValueRange::exactly;
             found.extend(derived(name("samples"), "", first.line, count as f64, exactly(count as f64)));
             found.extend(derived(name("mean of samples"), first.unit, first.line, mean, exactly(mean)));
-            for (of, percent) in [("least", 0.0), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("most", 100.0)] {
+            for (of, percent) in
+                [("least", 0.0), ("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("most", 100.0)]
+            {
                 let place = (percent / 100.0 * count as f64).ceil().max(1.0) as usize - 1;
                 let figure = &values[place.min(count - 1)];
-                let of = if percent > 0.0 && percent < 100.0 { format!("{of} over time") } else { of.to_string() };
+                let of =
+                    if percent > 0.0 && percent < 100.0 { format!("{of} over time") } else { of.to_string() };
                 found.push(ImportedFigure { name: name(&of), ..ImportedFigure::from(figure) });
             }
         }

@@ -102,9 +102,11 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
         if !is_known && !text.line(line, trimmed) {
             report.leave(line, trimmed);
         }
-        if let (Some((job, rest)), Some((_, error))) = (trimmed.split_once(": (groupid="), trimmed.split_once("err="))
+        if let (Some((job, rest)), Some((_, error))) =
+            (trimmed.split_once(": (groupid="), trimmed.split_once("err="))
         {
-            let error = error.split("): pid").next().unwrap_or(rest).split(": pid").next().unwrap_or_default();
+            let error =
+                error.split("): pid").next().unwrap_or(rest).split(": pid").next().unwrap_or_default();
             let raw = error.trim().trim_end_matches(')').replacen(" (", ", ", 1);
             report.fail(job, &Printed { raw, line });
         }

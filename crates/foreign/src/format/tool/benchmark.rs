@@ -186,18 +186,22 @@ fn of_pgbench(mut report: Report) -> Report {
     let failed = sheet.figure(row, "failed").filter(|failed| failed.value > 0.0);
     report.run.elapsed = cell.or(duration);
     report.run.workload = script;
-    answer(&mut report, &PGBENCH_RUN, [
-        ("tps", "rate"),
-        ("mean", "latency"),
-        ("deviation", "deviation"),
-        ("clients", "clients"),
-        ("transactions", "transactions"),
-        ("failed", "failed"),
-    ]);
-    report.failed.extend(failed.map(|failed| Remark {
-        line: failed.line,
-        text: format!("{} transactions failed", failed.raw),
-    }));
+    answer(
+        &mut report,
+        &PGBENCH_RUN,
+        [
+            ("tps", "rate"),
+            ("mean", "latency"),
+            ("deviation", "deviation"),
+            ("clients", "clients"),
+            ("transactions", "transactions"),
+            ("failed", "failed"),
+        ],
+    );
+    report.failed.extend(
+        failed
+            .map(|failed| Remark { line: failed.line, text: format!("{} transactions failed", failed.raw) }),
+    );
     titled(report, "PGBENCH")
 }
 
@@ -353,22 +357,33 @@ fn of_sysbench(mut report: Report) -> Report {
     let Some((sheet, row)) = rows(&report, SYSBENCH_RUN.key).next() else { return report };
     let elapsed = sheet.cell(row, "time").cloned();
     let errors = sheet.figure(row, "errors").filter(|errors| errors.value > 0.0);
-    report.failed.extend(errors.map(|errors| Remark {
-        line: errors.line,
-        text: format!("{} errors were ignored", errors.value),
-    }));
+    report.failed.extend(
+        errors.map(|errors| Remark {
+            line: errors.line,
+            text: format!("{} errors were ignored", errors.value),
+        }),
+    );
     report.run.elapsed = elapsed;
     report.run.workload = "sysbench".to_string();
-    let rate = if sheet_has(&report, "transactions_rate") { ("tps", "transactions_rate") } else { ("events/s", "rate") };
-    let rest = [("mean", "latency"), ("p95", "p95"), ("p99", "p99"), ("threads", "threads"), ("errors", "errors")];
+    let rate = if sheet_has(&report, "transactions_rate") {
+        ("tps", "transactions_rate")
+    } else {
+        ("events/s", "rate")
+    };
+    let rest =
+        [("mean", "latency"), ("p95", "p95"), ("p99", "p99"), ("threads", "threads"), ("errors", "errors")];
     answer(&mut report, &SYSBENCH_RUN, std::iter::once(rate).chain(rest));
     titled(report, "SYSBENCH")
 }
 
-const PER_SECOND: Rule =
-    Rule { name: "total / time = per second", arithmetic: "a total over the total time is the rate behind it" };
-const MEAN: Rule =
-    Rule { name: "sum / events = average", arithmetic: "the sum of all latencies over the events is the average" };
+const PER_SECOND: Rule = Rule {
+    name: "total / time = per second",
+    arithmetic: "a total over the total time is the rate behind it",
+};
+const MEAN: Rule = Rule {
+    name: "sum / events = average",
+    arithmetic: "the sum of all latencies over the events is the average",
+};
 
 fn sysbench_checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();

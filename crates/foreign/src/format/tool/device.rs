@@ -22,9 +22,9 @@ use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
-use plumb_findings::DeviceSignals;
 use plumb_figures::bound::REQUEST_RATE_MOST;
 use plumb_figures::{FigureUnit, Quantity};
+use plumb_findings::DeviceSignals;
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
 use plumb_units::ValueRange;
 
@@ -348,9 +348,8 @@ impl<'r> Series<'r> {
             sheet.section == DEVICES.key && is_by_head(sheet) && sheet.heads[0].seconds.is_none()
         });
         series.weigh(each);
-        series.since_boot = is_iostat
-            && series.samples.len() > 1
-            && !is_y.unwrap_or_else(|| series.is_first_of_interval());
+        series.since_boot =
+            is_iostat && series.samples.len() > 1 && !is_y.unwrap_or_else(|| series.is_first_of_interval());
         if series.since_boot {
             series.samples[0].weight = 0.0;
         }
@@ -386,9 +385,10 @@ impl<'r> Series<'r> {
                 self.averages.push((self.rows.len(), sheet, row));
                 continue;
             }
-            let is_new = self.rows.last().is_none_or(|(_, last, row)| {
-                !std::ptr::eq(*last, sheet) || last.text(row, "stamp") != stamp
-            });
+            let is_new = self
+                .rows
+                .last()
+                .is_none_or(|(_, last, row)| !std::ptr::eq(*last, sheet) || last.text(row, "stamp") != stamp);
             if !by_head && (is_new || seen.contains(&device)) {
                 let second = second_of_day(stamp);
                 let said = sheet.figure(row, "seconds").map(|figure| figure.value);
@@ -421,7 +421,8 @@ impl<'r> Series<'r> {
                 (rate.value > 100.0 * (rate.range.high - rate.value)).then(|| total.value / rate.value)
             };
             let sample = &mut self.samples[*at];
-            let own = of_total("read_total", "read_bytes").or_else(|| of_total("written_total", "written_bytes"));
+            let own =
+                of_total("read_total", "read_bytes").or_else(|| of_total("written_total", "written_bytes"));
             sample.seconds = sample.seconds.or(own);
         }
         let mut known: Vec<f64> = self.samples.iter().filter_map(|sample| sample.seconds).collect();
@@ -452,7 +453,8 @@ impl<'r> Series<'r> {
             }) && is_any
         };
         let timed = self.samples[1..].iter().find_map(|sample| sample.seconds);
-        let mut tried = timed.into_iter().chain([1.0, 2.0, 5.0, 10.0].into_iter().filter(|_| timed.is_none()));
+        let mut tried =
+            timed.into_iter().chain([1.0, 2.0, 5.0, 10.0].into_iter().filter(|_| timed.is_none()));
         let usual = tried.find(|seconds| is_whole(&|at| at > 0, *seconds));
         usual.is_some_and(|seconds| is_whole(&|at| at == 0, seconds))
     }
@@ -462,7 +464,9 @@ impl<'r> Series<'r> {
         let counted = self.samples.iter().skip(usize::from(self.since_boot));
         let all: Option<Vec<f64>> = counted
             .enumerate()
-            .map(|(at, sample)| sample.seconds.or_else(|| (at == 0 && self.is_timed()).then_some(sample.weight)))
+            .map(|(at, sample)| {
+                sample.seconds.or_else(|| (at == 0 && self.is_timed()).then_some(sample.weight))
+            })
             .collect();
         all.map(|all| all.iter().sum::<f64>()).filter(|seconds| *seconds > 0.0)
     }
@@ -553,11 +557,8 @@ fn averages(report: &Report, checks: &mut Vec<Consistency>) {
                 }
                 // Stamps are whole seconds, and intervals are not.
                 let (low, high) = (sum.low * 0.99, sum.high * 1.01);
-                let sides = Sides {
-                    expected: ValueRange { low, high },
-                    found: average.range,
-                    unit: average.unit,
-                };
+                let sides =
+                    Sides { expected: ValueRange { low, high }, found: average.range, unit: average.unit };
                 let used: Vec<&Figure> = used.iter().take(8).collect();
                 checks.push(AVERAGE.meets(&format!("{device} {key}"), sides, &used));
             }
@@ -706,9 +707,14 @@ struct Sum {
 impl Series<'_> {
     /// The sum of a quantity of a device over its samples, each times its seconds; `None` if no
     /// row has it.
-    fn sum(&self, device: &str, of: impl Fn(&Sheet, &SheetRow) -> Option<(u32, f64, ValueRange)>) -> Option<Sum> {
+    fn sum(
+        &self,
+        device: &str,
+        of: impl Fn(&Sheet, &SheetRow) -> Option<(u32, f64, ValueRange)>,
+    ) -> Option<Sum> {
         let mut found: Option<Sum> = None;
-        for (at, sheet, row) in self.rows.iter().filter(|(_, sheet, row)| sheet.text(row, "device") == device) {
+        for (at, sheet, row) in self.rows.iter().filter(|(_, sheet, row)| sheet.text(row, "device") == device)
+        {
             let weight = self.samples[*at].weight;
             let Some((line, value, range)) = of(sheet, row) else { continue };
             let zero = ValueRange::exactly(0.0);
@@ -776,9 +782,11 @@ impl Series<'_> {
         let counted: Vec<f64> =
             self.samples.iter().map(|sample| sample.weight).filter(|weight| *weight > 0.0).collect();
         let mut sums: Vec<Option<Sum>> = vec![None; self.samples.len()];
-        for (at, sheet, row) in self.rows.iter().filter(|(at, sheet, row)| {
-            self.samples[*at].weight > 0.0 && sheet.text(row, "device") == device
-        }) {
+        for (at, sheet, row) in self
+            .rows
+            .iter()
+            .filter(|(at, sheet, row)| self.samples[*at].weight > 0.0 && sheet.text(row, "device") == device)
+        {
             for figure in ["requests", "reads", "writes"].iter().filter_map(|key| sheet.figure(row, key)) {
                 let zero = Sum { line: figure.line, value: 0.0, range: ValueRange::exactly(0.0) };
                 let sum = sums[*at].get_or_insert(zero);

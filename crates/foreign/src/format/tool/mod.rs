@@ -29,7 +29,10 @@ use plumb_units::ValueRange;
 pub const READERS: [Reader; 15] =
     joined(&[&device::READERS, &snoop::READERS, &benchmark::READERS, &[trace::READER], &dtrace::READERS]);
 
-pub(super) fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
+pub(super) fn rows<'a>(
+    report: &'a Report,
+    section: &'static str,
+) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
@@ -44,7 +47,13 @@ pub(super) fn quotient(name: String, unit: &str, [sum, count]: [&[Figure]; 2]) -
 }
 
 /// A figure that no report prints: its line is that of the first figure that it follows from.
-pub(super) fn derived(name: String, unit: &str, line: u32, value: f64, range: ValueRange) -> Option<ImportedFigure> {
+pub(super) fn derived(
+    name: String,
+    unit: &str,
+    line: u32,
+    value: f64,
+    range: ValueRange,
+) -> Option<ImportedFigure> {
     let (text, unit) = ("derived".to_string(), unit.to_string());
     let ValueRange { low, high } = range;
     value.is_finite().then_some(ImportedFigure { name, text, line, unit, value, low, high })
