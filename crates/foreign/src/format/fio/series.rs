@@ -63,6 +63,9 @@ fn quantity(file: &str) -> Option<&'static str> {
 
 /// Returns time, value, direction and size of a line; `None` if it is no sample.
 fn sample(line: &str) -> Option<[&str; 4]> {
+    if !line.trim_start().starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
     let mut fields = line.split(',').map(str::trim);
     let own = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
     let is_number = |field: &str| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
