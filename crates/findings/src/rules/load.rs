@@ -126,7 +126,8 @@ fn worst<T>(items: &[T], figure: impl Fn(&T) -> Option<f64>) -> Option<(&T, f64)
 }
 
 fn saturated(signals: &Signals) -> Option<Observed> {
-    let queued = |device: &DeviceSignals| device.queue.filter(|queue| *queue >= QUEUE && device.busy >= Some(BUSY));
+    let queued =
+        |device: &DeviceSignals| device.queue.filter(|queue| *queue >= QUEUE && device.busy >= Some(BUSY));
     let (device, queue) = worst(&signals.devices, queued)?;
     let (rate, busy) = (device.requests_per_s, device.busy?);
     (rate > 0.0).then(|| {
@@ -205,7 +206,8 @@ fn idle(signals: &Signals) -> Option<Observed> {
 }
 
 fn errors(signals: &Signals) -> Option<Observed> {
-    let (job, count) = worst(&signals.jobs, |job| Some(job.errors.len() as f64).filter(|count| *count > 0.0))?;
+    let (job, count) =
+        worst(&signals.jobs, |job| Some(job.errors.len() as f64).filter(|count| *count > 0.0))?;
     let evidence = format!("{} ({count:.0} in all)", job.errors.first()?);
     Some(Observed::new("the test failed, and its figures are those of a failed run", evidence))
 }

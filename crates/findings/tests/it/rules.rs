@@ -386,8 +386,9 @@ fn each_rule_fires_on_its_own_signal() {
 /// Rules that say nothing of storage, or say that it is not the problem. Rules of traces have a
 /// gate of their own.
 const OF_ANY_LOAD: [&str; 32] = [
-    "U1", "U2", "D1", "D2", "G2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11", "D12", "T3", "G4", "B1", "G1", "G3", "R24",
-    "L1", "L2", "R16", "R20", "R21", "R22", "R27", "R28", "R29", "S1", "S2", "S3", "S4", "S5", "S6",
+    "U1", "U2", "D1", "D2", "G2", "D3", "D4", "D5", "D6", "D7", "D8", "D9", "D10", "D11", "D12", "T3", "G4",
+    "B1", "G1", "G3", "R24", "L1", "L2", "R16", "R20", "R21", "R22", "R27", "R28", "R29", "S1", "S2", "S3",
+    "S4", "S5", "S6",
 ];
 
 #[test]

@@ -69,7 +69,11 @@ fn tables_with_tabs_are_read_as_they_stand() {
 #[test]
 fn a_read_that_no_device_can_do_is_the_habit_of_asynchronous_reads() {
     let all = imports(fixture!("slides.txt"));
-    let impossible: Vec<_> = all.iter().map(|import| with(&import.report.checks, Habit)).filter(|found| !found.is_empty()).collect();
+    let impossible: Vec<_> = all
+        .iter()
+        .map(|import| with(&import.report.checks, Habit))
+        .filter(|found| !found.is_empty())
+        .collect();
     let temp = vec![("a read is possible", "TEMP_BIG")];
     assert_eq!(impossible, [temp.clone(), temp]);
     let found = all[0].imported.checks.iter().find(|check| check.of == "TEMP_BIG").expect("the check");

@@ -267,7 +267,10 @@ fn samples(rows: &[&[(&str, f64, f64)]]) -> String {
     for sample in rows {
         text += "\nDevice  r/s  rkB/s  r_await  w/s  wkB/s  w_await  aqu-sz  %util\n";
         for (device, reads, busy) in *sample {
-            text += &format!("{device}  {reads:.2}  {:.2}  0.20  0.00  0.00  0.00  0.00  {busy:.2}\n", reads * 8.0);
+            text += &format!(
+                "{device}  {reads:.2}  {:.2}  0.20  0.00  0.00  0.00  0.00  {busy:.2}\n",
+                reads * 8.0
+            );
         }
     }
     text
@@ -322,7 +325,14 @@ Average:          vda    600.00   2400.00   2400.00      8.00      3.00      5.0
     near(&sar, "vda: time of a request", 0.005);
     assert_eq!(sar.record.as_ref().expect("stamps").header.elapsed_ns, 660_000_000_000);
     assert!(held(&sar).contains(&"mean of the samples = Average"));
-    contradicted(text, &[("Average:          vda     50.00", "Average:          vda     58.00", "mean of the samples = Average")]);
+    contradicted(
+        text,
+        &[(
+            "Average:          vda     50.00",
+            "Average:          vda     58.00",
+            "mean of the samples = Average",
+        )],
+    );
     let csv = "\
 # hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;areq-sz;aqu-sz;await;%util
 vm7;300;2025-06-11 08:05:00 UTC;vda;40.00;160.00;160.00;8.00;0.20;5.00;4.00
@@ -339,13 +349,20 @@ vm7;60;2025-06-11 08:10:00 UTC;vda;100.00;400.00;400.00;8.00;0.50;5.00;10.00
 #[test]
 fn json_of_sadf_has_devices_and_json_without_disks_is_refused() {
     let disk = |name: &str, tps: u32| {
-        format!(r#"{{"disk-device": "{name}", "tps": {tps}.00, "rkB": {}.00, "wkB": 0.00, "areq-sz": 4.00, "aqu-sz": 0.01, "await": 0.50, "util": 1.00}}"#, tps * 4)
+        format!(
+            r#"{{"disk-device": "{name}", "tps": {tps}.00, "rkB": {}.00, "wkB": 0.00, "areq-sz": 4.00, "aqu-sz": 0.01, "await": 0.50, "util": 1.00}}"#,
+            tps * 4
+        )
     };
     let sample = |seconds: u32, rows: &str| {
-        format!(r#"{{"timestamp": {{"date": "2025-06-11", "time": "08:05:00", "interval": {seconds}}}, "disk": [{rows}]}}"#)
+        format!(
+            r#"{{"timestamp": {{"date": "2025-06-11", "time": "08:05:00", "interval": {seconds}}}, "disk": [{rows}]}}"#
+        )
     };
     let text = |samples: &str| {
-        format!("{{\"sysstat\": {{\n\"hosts\": [{{\"nodename\": \"vm7\", \"statistics\": [{samples}]}}]}}}}\n")
+        format!(
+            "{{\"sysstat\": {{\n\"hosts\": [{{\"nodename\": \"vm7\", \"statistics\": [{samples}]}}]}}}}\n"
+        )
     };
     let two = [sample(30, &[disk("vda", 10), disk("vdb", 800)].join(",")), sample(10, &disk("vda", 50))];
     let import = sound(&text(&two.join(",")), "sadf JSON");
@@ -353,7 +370,11 @@ fn json_of_sadf_has_devices_and_json_without_disks_is_refused() {
     near(&import, "vdb: requests", 600.0);
     near(&import, "vdb: bytes read", 600.0 * 4096.0);
     let cpu = r#"{"timestamp": {"date": "2025-06-11"}, "cpu-load": [{"cpu": "all", "usr": 1.00}]}"#;
-    assert!(refused(&text(cpu)).contains("sysstat") || refused(&text(cpu)).contains("no report"), "{}", refused(&text(cpu)));
+    assert!(
+        refused(&text(cpu)).contains("sysstat") || refused(&text(cpu)).contains("no report"),
+        "{}",
+        refused(&text(cpu))
+    );
 }
 
 #[test]
@@ -469,13 +490,16 @@ fn sysbench_answers_with_its_rate_and_its_arithmetic_holds() {
             ("(500.06 per sec.)", "(590.06 per sec.)", "tps x latency <= clients"),
         ],
     );
-    let failed = only(&SYSBENCH.replace("ignored errors:                      0", "ignored errors:                      7"));
+    let failed = only(
+        &SYSBENCH.replace("ignored errors:                      0", "ignored errors:                      7"),
+    );
     assert_eq!(failed.imported.failed, ["7 errors were ignored"]);
 }
 
 #[test]
 fn a_run_of_pgbench_that_failed_says_so_first() {
-    let text = fixture!("pgbench15.txt").replace("failed transactions: 0 (0.000%)", "failed transactions: 90 (4.306%)");
+    let text = fixture!("pgbench15.txt")
+        .replace("failed transactions: 0 (0.000%)", "failed transactions: 90 (4.306%)");
     let failed = only(&text);
     assert_eq!(failed.imported.failed, ["90 transactions failed"]);
     let page = failed.page(Vec::new());

@@ -61,7 +61,8 @@ fn imported(named: &str) -> Option<Result<Record, String>> {
     if path != STDIN && bundle::run_record(Path::new(path)).is_ok() {
         return None;
     }
-    let read = Source::read(Path::new(path)).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
+    let read =
+        Source::read(Path::new(path)).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
     let imports = match read {
         Ok(imports) => imports,
         Err(ForeignError::Unknown { .. }) => return None,

@@ -236,7 +236,8 @@ fn figures_become_measures_of_a_record() {
     let imports = crate::import::import(&source, &super::READERS, "0").expect("a report");
     let record = imports[0].record.as_ref().expect("it has a runtime");
     let names: Vec<&str> = record.measures.iter().map(|measure| measure.name.as_str()).collect();
-    let expected = ["requests", "bandwidth", "mean latency", "p50", "p99"].map(|what| format!("random read {what}"));
+    let expected =
+        ["requests", "bandwidth", "mean latency", "p50", "p99"].map(|what| format!("random read {what}"));
     assert_eq!(names, expected);
 }
 
@@ -275,7 +276,8 @@ fn terse(error: &str) -> String {
          20000;21000;100.000000%;20480.000000;10.000000",
         percentiles([170, 400])
     );
-    let none = "0;0;0;0;0;0;0.0;0.0;0;0;0.0;0.0;".to_string() + &percentiles([0, 0]) + ";0;0;0.0;0.0;0;0;0%;0.0;0.0";
+    let none =
+        "0;0;0;0;0;0;0.0;0.0;0;0;0.0;0.0;".to_string() + &percentiles([0, 0]) + ";0;0;0.0;0.0;0;0;0%;0.0;0.0";
     format!("3;fio-3.28;probe;0;{error};{read};{none};4.0%;9.0%;51200;0;12\n")
 }
 
@@ -335,9 +337,16 @@ fn a_document_without_requests_is_read_and_errors_are_named() {
     assert_eq!(jobs.answers[0].value.split(',').next(), Some("46"), "{:?}", jobs.answers);
     let failed = one(&JSON.replace("\"error\" : 0", "\"error\" : 28"));
     assert_eq!(failed.failed[0].text, "random: error 28");
-    let text = TEXT.replacen("err= 0: pid=6124", "err=28 (file:filesetup.c:240, func=write, error=No space left): pid=6124", 1);
+    let text = TEXT.replacen(
+        "err= 0: pid=6124",
+        "err=28 (file:filesetup.c:240, func=write, error=No space left): pid=6124",
+        1,
+    );
     let failed = one(&text);
-    assert_eq!(failed.failed[0].text, "rand-read: error 28, file:filesetup.c:240, func=write, error=No space left");
+    assert_eq!(
+        failed.failed[0].text,
+        "rand-read: error 28, file:filesetup.c:240, func=write, error=No space left"
+    );
     assert_eq!(failed.failed.len(), 1);
 }
 
