@@ -1,5 +1,5 @@
-//! Rules over what a device did (iostat, sar) and over a load test (fio): what was asked of storage,
-//! and what it gave.
+//! Rules over what a device did (iostat, sar) and over a load test (fio): what was asked of
+//! storage, and what it gave.
 //!
 //! There is no DB time of which anything is a share, so that no finding has a saving. The worst
 //! device or job of each rule is named.
@@ -25,7 +25,7 @@ const BURST_RATE: f64 = 10.0;
 const SHORT_S: f64 = 10.0;
 /// Requests in flight, of those asked for, below which the depth was not reached.
 const REACHED: f64 = 0.5;
-/// p99 over the mean.
+/// p99 over the mean from which on the tail is named.
 const TAIL: f64 = 5.0;
 /// Submission, of the whole time of a request.
 const SUBMISSION: f64 = 0.3;

@@ -1,7 +1,7 @@
 //! fio's terse output: a line a job, fields parted by semicolons, times in microseconds.
 //!
-//! Version 3 and 4 have 41 fields a direction, version 5 has 47 because it adds samples of the rate.
-//! Version 3 has no trims.
+//! Versions 3 and 4 have 41 fields a direction. Version 5 has 47, because it adds samples of the
+//! rate. Version 3 has no trims.
 
 use super::{JOBS, PERCENTILES, longest};
 use crate::figure::sheet::{Printed, Sheet};
