@@ -3,7 +3,7 @@
 use crate::{figure, fixture, imports, with};
 use plumb_foreign::Import;
 use plumb_foreign::figure::sheet::SheetRow;
-use plumb_record::Consistent::{Fails, Habit, Holds, Impossible, NotAsked};
+use plumb_record::Consistent::{Fails, Habit, Holds, NotAsked};
 
 fn near(import: &Import, name: &str, expected: f64, digits: f64) {
     let found = figure(import, name);
