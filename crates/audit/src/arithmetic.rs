@@ -27,7 +27,8 @@ type Chosen<'c> = Vec<Option<&'c Reading>>;
 /// Judges a relation; `None` if the arithmetic needs an end that a figure leaves open.
 pub(crate) fn judge(claim: &PublishedClaim, relation: &Relation) -> Option<Found> {
     let readings = readings(claim, relation);
-    let first = relation.cases.first().map_or(Dimension::default(), |case| claim.figures[case[0][0]].dimension);
+    let first =
+        relation.cases.first().map_or(Dimension::default(), |case| claim.figures[case[0][0]].dimension);
     let ways = relation.rule.ways_of(first);
     let mut attempts = Vec::new();
     for (number, chosen) in readings.iter().enumerate() {

@@ -237,7 +237,9 @@ impl Unit {
 /// count beyond one letter, of which `b` and `B` are two units.
 fn is_spelled(own: &str, word: &str) -> bool {
     let same = |word: &str| own == word || own.len() > 1 && own.eq_ignore_ascii_case(word);
-    same(word) || own.len() > 2 && same(&format!("{word}s")) || word.strip_suffix('s').is_some_and(|one| one.len() > 1 && same(one))
+    same(word)
+        || own.len() > 2 && same(&format!("{word}s"))
+        || word.strip_suffix('s').is_some_and(|one| one.len() > 1 && same(one))
 }
 
 /// Returns the power of a thousand of a letter.
@@ -249,6 +251,8 @@ pub fn power_of(letter: char) -> Option<i32> {
 /// Returns the seconds of a unit of time.
 #[must_use]
 pub fn seconds_in(name: &str) -> Option<f64> {
-    let own = |(of, _, names): &&(Dimension, f64, &[&str])| *of == TIME && names.iter().any(|own| is_spelled(own, name));
+    let own = |(of, _, names): &&(Dimension, f64, &[&str])| {
+        *of == TIME && names.iter().any(|own| is_spelled(own, name))
+    };
     NAMED.iter().find(own).map(|(_, seconds, _)| *seconds)
 }

@@ -77,7 +77,7 @@ pub(crate) fn unknown(source: &Source) -> ForeignError {
             let line = plumb_units::cut(line, 400).to_lowercase();
             let words = || line.split_whitespace();
             kind.marks.iter().all(|mark| {
-                match mark.contains([' ', ':', '(', '<', '[', '|']) || mark.len() > 5 {
+                match mark.contains([' ', ':', '(', '<', '[', '|', '=']) || mark.len() > 5 {
                     true => line.contains(mark),
                     false => words().any(|word| word.trim_start_matches('#') == *mark),
                 }

@@ -233,7 +233,9 @@ fn sets(comparison: &Comparison) -> Section {
     }
     let mut total = vec![Cell::default(); if database { 9 } else { 7 }];
     total[0] = Cell::from("%Diff:");
-    total[6] = percent(comparison.difference(FigureGroup::Time, ELAPSED));
+    if comparison.sides().iter().all(|period| is_known(period, FigureGroup::Time, ELAPSED)) {
+        total[6] = percent(comparison.difference(FigureGroup::Time, ELAPSED));
+    }
     let has_time = || comparison.sides().iter().all(|period| is_known(period, FigureGroup::Time, DB_TIME));
     if database && has_time() {
         total[7] = percent(comparison.difference(FigureGroup::Time, DB_TIME));
@@ -304,7 +306,10 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
 fn is_known(period: &Period, group: FigureGroup, name: &str) -> bool {
     let is_count = !is_quotient(group, name)
         && !matches!(group, FigureGroup::Time | FigureGroup::Measure | FigureGroup::Host);
-    is_count && period.runs.iter().all(|run| run.imported.is_none()) || period.has(group, name)
+    // A report without an interval has an elapsed time of zero.
+    let is_nothing = group == FigureGroup::Time && period.figure(group, name) <= 0.0;
+    is_count && period.runs.iter().all(|run| run.imported.is_none())
+        || period.has(group, name) && !is_nothing
 }
 
 /// True for each set that has a figure.

@@ -1,5 +1,5 @@
-//! Rules over what a device did (iostat, sar) and over a load test (fio): what was asked of storage,
-//! and what it gave.
+//! Rules over what a device did (iostat, sar) and over a load test (fio): what was asked of
+//! storage, and what it gave.
 //!
 //! There is no DB time of which anything is a share, so that no finding has a saving. The worst
 //! device or job of each rule is named.
@@ -25,7 +25,7 @@ const BURST_RATE: f64 = 10.0;
 const SHORT_S: f64 = 10.0;
 /// Requests in flight, of those asked for, below which the depth was not reached.
 const REACHED: f64 = 0.5;
-/// p99 over the mean.
+/// p99 over the mean from which on the tail is named.
 const TAIL: f64 = 5.0;
 /// Submission, of the whole time of a request.
 const SUBMISSION: f64 = 0.3;
@@ -126,7 +126,8 @@ fn worst<T>(items: &[T], figure: impl Fn(&T) -> Option<f64>) -> Option<(&T, f64)
 }
 
 fn saturated(signals: &Signals) -> Option<Observed> {
-    let queued = |device: &DeviceSignals| device.queue.filter(|queue| *queue >= QUEUE && device.busy >= Some(BUSY));
+    let queued =
+        |device: &DeviceSignals| device.queue.filter(|queue| *queue >= QUEUE && device.busy >= Some(BUSY));
     let (device, queue) = worst(&signals.devices, queued)?;
     let (rate, busy) = (device.requests_per_s, device.busy?);
     (rate > 0.0).then(|| {
@@ -205,7 +206,8 @@ fn idle(signals: &Signals) -> Option<Observed> {
 }
 
 fn errors(signals: &Signals) -> Option<Observed> {
-    let (job, count) = worst(&signals.jobs, |job| Some(job.errors.len() as f64).filter(|count| *count > 0.0))?;
+    let (job, count) =
+        worst(&signals.jobs, |job| Some(job.errors.len() as f64).filter(|count| *count > 0.0))?;
     let evidence = format!("{} ({count:.0} in all)", job.errors.first()?);
     Some(Observed::new("the test failed, and its figures are those of a failed run", evidence))
 }

@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use crate::targets::KINDS;
 use crate::{baseline, output};
 use plumb_foreign::source::STDIN;
-use plumb_foreign::{READERS, Source, import};
+use plumb_foreign::{ForeignError, READERS, Source, import};
 use plumb_record::{FILE, Record, RunState};
 use plumb_report::html;
 use plumb_study::bundle;
@@ -24,7 +24,15 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
         (Some(name), _) => (baseline::find(name)?, &arguments.first),
         (None, Some(second)) => (arguments.first.clone(), second),
         (None, None) if arguments.save_baseline.is_some() => return Ok(Outcome::Fine),
-        (None, None) => (format!("{}:1", arguments.first), &format!("{}:2", arguments.first)),
+        (None, None) if imported(&format!("{}:1", arguments.first)).is_some() => {
+            (format!("{}:1", arguments.first), &format!("{}:2", arguments.first))
+        }
+        (None, None) => {
+            return Err(Failure::usage(format!(
+                "<SECOND> is missing: {} is no file with two reports or periods; name a second bundle or file",
+                arguments.first
+            )));
+        }
     };
     let comparison = compare_with(&first, second, KINDS, &imported)?;
     let document = plumb_pages::compare::document(&comparison);
@@ -49,9 +57,15 @@ fn imported(named: &str) -> Option<Result<Record, String>> {
         Some((path, number)) if is_file(Path::new(path)) => (path, Some(number.parse::<usize>().ok()?)),
         _ => return None,
     };
-    let read = Source::read(Path::new(path)).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
+    // A record may have any name.
+    if path != STDIN && bundle::run_record(Path::new(path)).is_ok() {
+        return None;
+    }
+    let read =
+        Source::read(Path::new(path)).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
     let imports = match read {
         Ok(imports) => imports,
+        Err(ForeignError::Unknown { .. }) => return None,
         Err(error) => return Some(Err(error.to_string())),
     };
     let mut kinds = Vec::new();

@@ -362,7 +362,7 @@ struct Job<'r> {
     direction: &'r str,
     sheet: &'r Sheet,
     row: &'r SheetRow,
-    /// Its percentiles in the order of the report.
+    /// Percentiles in the order of the report.
     percentiles: Vec<(f64, Figure)>,
 }
 

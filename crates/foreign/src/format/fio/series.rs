@@ -4,9 +4,9 @@
 //! 1000, 801293, 0, 4096, 0      milliseconds, value, direction, size, then offset or priority
 //! ```
 //!
-//! The name of the file says the quantity: `_lat`, `_clat` and `_slat` are nanoseconds (microseconds
-//! before version 3), `_bw` KiB a second, `_iops` requests a second. Percentiles are over samples: with
-//! `log_avg_msec` those of means, without it those of requests.
+//! The name of the file says the quantity: `_lat`, `_clat` and `_slat` are nanoseconds, `_bw` is KiB
+//! a second, `_iops` requests a second. Before version 3 latencies are microseconds, which no log
+//! says. Percentiles are over samples: with `log_avg_msec` of means, without it of requests.
 
 use super::{KIB_PER_S, NS};
 use crate::figure::sheet::{Figure, Known, Printed, Section, Sheet};
@@ -63,6 +63,9 @@ fn quantity(file: &str) -> Option<&'static str> {
 
 /// Returns time, value, direction and size of a line; `None` if it is no sample.
 fn sample(line: &str) -> Option<[&str; 4]> {
+    if !line.trim_start().starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
     let mut fields = line.split(',').map(str::trim);
     let own = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
     let is_number = |field: &str| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,7 +1,7 @@
 //! fio's terse output: a line a job, fields parted by semicolons, times in microseconds.
 //!
-//! Version 3 and 4 have 41 fields a direction, version 5 has 47 because it adds samples of the rate.
-//! Version 3 has no trims.
+//! Versions 3 and 4 have 41 fields a direction. Version 5 has 47, because it adds samples of the
+//! rate. Version 3 has no trims.
 
 use super::{JOBS, PERCENTILES, longest};
 use crate::figure::sheet::{Printed, Sheet};
@@ -16,6 +16,10 @@ const HEAD: usize = 5;
 
 /// Returns the fields of a job, the number of its directions, and that of fields of each.
 fn fields(line: &str) -> Option<(Vec<&str>, &'static [&'static str], usize)> {
+    let line = line.trim_start();
+    if !line.starts_with(['3', '4', '5']) || !line[1..].starts_with(";fio-") {
+        return None;
+    }
     let fields: Vec<&str> = line.trim().split(';').take(400).collect();
     let (directions, each): (&[&str], usize) = match *fields.first()? {
         "3" => (&["read", "write"], 41),
