@@ -243,20 +243,14 @@ pub struct JobSignals {
     pub submission_s: Option<f64>,
     /// Requests that all its processes may have in flight.
     pub depth: Option<f64>,
+    /// Requests of all directions in flight, by Little's law.
+    pub in_flight: Option<f64>,
     /// CPU of a process, as a share of one processor.
     pub cpu: Option<f64>,
     /// True if the page cache was bypassed; `None` if the options are not printed.
     pub direct: Option<bool>,
     pub runtime_s: f64,
     pub errors: Vec<String>,
-}
-
-impl JobSignals {
-    /// Returns the requests in flight by Little's law.
-    #[must_use]
-    pub fn in_flight(&self) -> Option<f64> {
-        Some(self.requests_per_s * (self.mean_s? + self.submission_s.unwrap_or(0.0)))
-    }
 }
 
 /// Figures of a period. A figure that its source lacks is `None` or empty.

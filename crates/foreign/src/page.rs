@@ -279,6 +279,7 @@ pub(crate) fn scaled(value: f64, unit: &str) -> String {
         ("bytes", size) if size >= 10.0 * KB => (1.0 / KB, "KB"),
         ("bytes/s", size) if size >= GB => (1.0 / GB, "GB/s"),
         ("bytes/s", size) if size >= MB => (1.0 / MB, "MB/s"),
+        ("bytes/s", size) if size >= 10.0 * KB => (1.0 / KB, "KB/s"),
         (unit, _) => (1.0, unit),
     };
     format!("{} {unit}", Reading(value * factor).figure()).trim_end().to_string()

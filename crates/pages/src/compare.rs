@@ -308,8 +308,7 @@ fn is_known(period: &Period, group: FigureGroup, name: &str) -> bool {
         && !matches!(group, FigureGroup::Time | FigureGroup::Measure | FigureGroup::Host);
     // A report without an interval has an elapsed time of zero.
     let is_nothing = group == FigureGroup::Time && period.figure(group, name) <= 0.0;
-    is_count && period.runs.iter().all(|run| run.imported.is_none())
-        || period.has(group, name) && !is_nothing
+    is_count && period.runs.iter().all(|run| run.imported.is_none()) || period.has(group, name) && !is_nothing
 }
 
 /// True for each set that has a figure.

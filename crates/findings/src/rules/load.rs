@@ -230,18 +230,15 @@ fn short(signals: &Signals) -> Option<Observed> {
 
 fn shallow(signals: &Signals) -> Option<Observed> {
     let missing = |job: &JobSignals| {
-        let (depth, flown) = (job.depth.filter(|depth| *depth >= 2.0)?, job.in_flight()?);
+        let (depth, flown) = (job.depth.filter(|depth| *depth >= 2.0)?, job.in_flight?);
         (flown < REACHED * depth).then_some(depth / flown.max(1e-9))
     };
     let (job, _) = worst(&signals.jobs, missing)?;
     Some(Observed::new(
         format!("{} asked less deep than its options say", job.name),
         format!(
-            "{:.0} requests a second of {} are {:.1} in flight, of {:.0} that iodepth x numjobs allow",
-            job.requests_per_s,
-            time(job.mean_s?),
-            job.in_flight()?,
-            job.depth?
+            "rate x time of its requests is {:.1} in flight, of {:.0} that iodepth x numjobs allow",
+            job.in_flight?, job.depth?
         ),
     ))
 }

@@ -1,8 +1,8 @@
 //! Each rule against a period that meets its threshold.
 
 use plumb_findings::{
-    Absorbed, Advisory, Grown, Origin, Reached, RunFacts, Signals, SortFacts, TablespaceIo, UsersFacts,
-    findings, rules,
+    Absorbed, Advisory, DeviceSignals, Grown, JobSignals, Origin, Reached, RunFacts, Signals, SortFacts,
+    TablespaceIo, UsersFacts, findings, rules,
 };
 use plumb_record::{
     Finding, IoTally, Snoop, SnoopAmplification, SnoopBuffer, SnoopCalls, SnoopPart, SnoopPattern,
@@ -56,6 +56,35 @@ fn every_rule_says_what_it_judges() {
     let published = (1..=30).map(|number| format!("R{number}"));
     for id in published.chain((1..=3).map(|number| format!("G{number}"))) {
         assert!(rules().any(|rule| rule.id == id), "{id} is missing");
+    }
+}
+
+/// A device that answers what it is asked.
+fn device() -> DeviceSignals {
+    DeviceSignals {
+        name: "sda".to_string(),
+        requests_per_s: 900.0,
+        read_s: Some(0.0004),
+        queue: Some(0.4),
+        busy: Some(0.3),
+        ..DeviceSignals::default()
+    }
+}
+
+/// A job of a load test without a fault.
+fn job() -> JobSignals {
+    JobSignals {
+        name: "rr read".to_string(),
+        requests_per_s: 8000.0,
+        mean_s: Some(0.002),
+        p99_s: Some(0.004),
+        submission_s: Some(0.000_01),
+        depth: Some(16.0),
+        in_flight: Some(16.0),
+        cpu: Some(0.2),
+        direct: Some(true),
+        runtime_s: 60.0,
+        errors: Vec::new(),
     }
 }
 
@@ -297,6 +326,18 @@ const CASES: &[(&str, Change)] = &[
         trace(it).requests.push(at_disk("WS", 4_000));
         trace(it).patterns.push(pattern("disk", "one block written again", [70, 100]));
     }),
+    ("I1", |it| it.devices = vec![DeviceSignals { queue: Some(8.1), busy: Some(0.99), ..device() }]),
+    ("I2", |it| it.devices = vec![DeviceSignals { read_s: Some(0.019), ..device() }]),
+    ("I3", |it| it.devices = vec![DeviceSignals { flushes: Some([120.0, 0.004]), ..device() }]),
+    ("I4", |it| it.devices = vec![DeviceSignals { most_per_s: Some(6000.0), ..device() }]),
+    ("I5", |it| it.devices = vec![DeviceSignals { busy: Some(0.014), ..device() }]),
+    ("F1", |it| it.jobs = vec![JobSignals { errors: vec!["rr: error 5".to_string()], ..job() }]),
+    ("F2", |it| it.jobs = vec![JobSignals { direct: Some(false), ..job() }]),
+    ("F3", |it| it.jobs = vec![JobSignals { runtime_s: 2.0, ..job() }]),
+    ("F4", |it| it.jobs = vec![JobSignals { depth: Some(64.0), ..job() }]),
+    ("F5", |it| it.jobs = vec![JobSignals { p99_s: Some(0.020), ..job() }]),
+    ("F6", |it| it.jobs = vec![JobSignals { submission_s: Some(0.001), ..job() }]),
+    ("F7", |it| it.jobs = vec![JobSignals { cpu: Some(0.97), ..job() }]),
 ];
 
 /// A trace without losses in which nothing took long.
@@ -393,7 +434,7 @@ const OF_ANY_LOAD: [&str; 36] = [
 
 #[test]
 fn rules_about_storage_are_silent_if_io_is_less_than_a_tenth() {
-    let of_storage = |id: &str| !OF_ANY_LOAD.contains(&id) && !id.starts_with('P');
+    let of_storage = |id: &str| !OF_ANY_LOAD.contains(&id) && !id.starts_with(['P', 'I', 'F']);
     for (id, change) in CASES.iter().filter(|(id, _)| of_storage(id)) {
         let mut signals = healthy();
         change(&mut signals);

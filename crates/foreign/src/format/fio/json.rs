@@ -146,7 +146,10 @@ fn row(json: &Json, entry: &str, direction: &str, is_ns: bool) -> Vec<Printed> {
     let processes = option(json, entry, "numjobs").filter(|_| grouped);
     cells.push(processes.unwrap_or(by_default("1")));
     cells.push(option(json, entry, "direct").unwrap_or(by_default("0")));
-    cells.extend(["iops_mean", "iops_samples"].map(find));
+    // A log of each request ruins the samples.
+    let is_logged = ["write_iops_log", "write_bw_log"].iter().any(|name| option(json, entry, name).is_some());
+    cells.push(find("iops_mean"));
+    cells.push(if is_logged { Printed::default() } else { find("iops_samples") });
     cells.extend(["usr_cpu", "sys_cpu"].map(|name| json.text(&format!("{entry}/{name}"))));
     cells
 }

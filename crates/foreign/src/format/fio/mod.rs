@@ -76,6 +76,7 @@ fn answered(mut report: Report) -> Report {
         let jobs = Some(format!("{} jobs", own.len())).filter(|_| own.len() > 1);
         let errors = match report.failed.len() {
             0 => None,
+            1 => Some("1 error".to_string()),
             count => Some(format!("{count} errors")),
         };
         let aside: Vec<String> = times.chain(jobs).chain(errors).collect();
@@ -468,7 +469,16 @@ fn of_all(direction: &str, jobs: &[&Job<'_>]) -> Vec<ImportedFigure> {
 /// Returns what each job asked for and got, for the rules.
 pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
     let errors: Vec<String> = report.failed.iter().map(|error| error.text.clone()).collect();
+    let jobs = Job::all(report);
+    let flown = |job: &Job<'_>| {
+        let value = |key: &str| job.figure(key).map(|figure| figure.value);
+        Some(value("rate")? * (value("mean")? + value("submission").unwrap_or(0.0)))
+    };
     let of = |job: &Job<'_>| {
+        // Both directions share the depth of an entry.
+        let line = |job: &Job<'_>| job.sheet.cell(job.row, "job").map_or(0, |cell| cell.line);
+        let same = jobs.iter().filter(|other| line(other) == line(job) && other.direction != SYNC);
+        let in_flight: Option<f64> = same.map(flown).sum();
         let value = |key: &str| job.figure(key).map(|figure| figure.value);
         let cpu = value("user").zip(value("system")).map(|(user, system)| (user + system) / 100.0);
         JobSignals {
@@ -478,13 +488,14 @@ pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
             p99_s: job.percentile(99.0).map(|figure| figure.value),
             submission_s: value("submission"),
             depth: value("depth").zip(value("processes")).map(|(depth, processes)| depth * processes),
+            in_flight,
             cpu,
             direct: value("direct").map(|direct| direct > 0.0),
             runtime_s: value("runtime").unwrap_or(0.0),
             errors: errors.clone(),
         }
     };
-    Job::all(report).iter().filter(|job| job.direction != SYNC).map(of).collect()
+    jobs.iter().filter(|job| job.direction != SYNC).map(of).collect()
 }
 
 /// Figures of each entry as measures of the record, because fio has no events and no statistics.

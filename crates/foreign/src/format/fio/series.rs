@@ -110,7 +110,10 @@ fn read(part: &SourcePart<'_>) -> Report {
         let of = |what: &str| {
             let own =
                 found.iter().find(|figure| figure.name.starts_with(direction) && figure.name.ends_with(what));
-            own.map(|figure| scaled(figure.value, &figure.unit))
+            own.map(|figure| match figure.unit.is_empty() && figure.value.fract() == 0.0 {
+                true => figure.value.to_string(),
+                false => scaled(figure.value, &figure.unit),
+            })
         };
         let parts = ["p50 over time", "p95 over time", "p99 over time", "most", "samples"];
         let parts = parts

@@ -218,8 +218,8 @@ fn answer(
     let Some((sheet, row)) = rows(report, section.key).next() else { return };
     let shown = |(name, key): (&'static str, &'static str)| {
         let figure = sheet.figure(row, key)?;
-        let unit = if figure.unit == "s" { "s" } else { "" };
-        Some((name, scaled(figure.value, unit)))
+        let shown = if figure.unit == "s" { scaled(figure.value, "s") } else { figure.raw };
+        Some((name, shown))
     };
     let found: Vec<(&str, String)> = keys.into_iter().filter_map(shown).collect();
     let Some(((name, value), rest)) = found.split_first() else { return };

@@ -288,7 +288,7 @@ fn answer(report: &mut Report) {
     let mut said = Vec::new();
     for (device, rate) in devices.iter().take(ANSWERS_MOST) {
         let of = |what: &str| figures.iter().find(|figure| figure.name == format!("{device}: {what}"));
-        let shown = |what: &str| of(what).map(|figure| scaled(figure.value, &figure.unit));
+        let shown = |what: &str| of(what).map(|figure| scaled(figure.value, &figure.unit).replace(" %", "%"));
         let moved: f64 = ["bytes read", "bytes written", "bytes moved"]
             .iter()
             .filter_map(|what| of(what))

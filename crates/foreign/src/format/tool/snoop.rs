@@ -10,6 +10,7 @@ use super::lines::{self, Between, LineFormat, LineTable, seconds_between, second
 use super::{derived, quotient, rows};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
+use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
@@ -160,7 +161,30 @@ fn ended(mut report: Report) -> Report {
     report.run.elapsed = seconds.map(|seconds| seconds_cell(seconds, 1.0, sheet.line));
     report.run.workload = sheet.text(first, "program").to_string();
     (report.run.begin, report.run.end) = (begin, end);
+    answer(&mut report);
     report
+}
+
+/// Programs and directions that the first lines answer for.
+const ANSWERS_MOST: usize = 4;
+
+/// Says of the programs with most requests how many they made, and of which time and size.
+fn answer(report: &mut Report) {
+    let figures = figures(report);
+    let mut kinds: Vec<(String, f64)> = Vec::new();
+    for figure in &figures {
+        kinds.extend(figure.name.strip_suffix(": requests").map(|kind| (kind.to_string(), figure.value)));
+    }
+    kinds.sort_by(|one, two| two.1.total_cmp(&one.1));
+    for (kind, count) in kinds.into_iter().take(ANSWERS_MOST) {
+        let parts = [("mean", "time of a request"), ("size", "size of a request")];
+        let aside = parts.iter().filter_map(|(name, what)| {
+            let figure = figures.iter().find(|figure| figure.name == format!("{kind}: {what}"))?;
+            Some(format!("{name} {}", scaled(figure.value, &figure.unit)))
+        });
+        let aside = aside.collect::<Vec<_>>().join(", ");
+        report.answer(&kind, format!("{count} requests"), aside);
+    }
 }
 
 const SECTOR: Rule = Rule {
