@@ -361,7 +361,7 @@ fn failures(imported: &Imported) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section::front("contradictions", title).note(left).table(table))
 }
 
-/// Returns the section of derived figures that stand beside no row.
+/// Returns the section of derived figures that belong to no row.
 fn figures(imported: &Imported, tables: &[StoredTable]) -> Option<Section> {
     let mut table = Table::default()
         .wrapped("Figure", 50)

@@ -1,6 +1,6 @@
 //! The tables of an import in its bundle: `imported.json`, as input that is checked.
 //!
-//! A bundle may come from anybody, so its file is bounded in bytes and cells, and a table keeps as
+//! A bundle may come from a stranger, so its file is bounded in bytes and cells, and a table keeps as
 //! many cells a row as it has columns. Only texts are taken: what a figure means follows from its
 //! text and its heading, and the page shows the text.
 
