@@ -188,7 +188,8 @@ impl RowCheck {
     pub fn ask(
         &self,
         of: &str,
-        (sheet, row): (&Sheet, &SheetRow),
+        sheet: &Sheet,
+        row: &SheetRow,
         whole: &dyn Fn(&str) -> Option<Figure>,
     ) -> Option<Consistency> {
         let keys = || self.quotient.over.iter().chain(self.quotient.under);

@@ -188,7 +188,7 @@ pub fn checks(report: &Report) -> Vec<Consistency> {
             // A share is of the DB time of all instances together.
             let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
             if !(is_part && check.printed == "share") {
-                checks.extend(check.ask(&name(sheet, row), (sheet, row), &find));
+                checks.extend(check.ask(&name(sheet, row), sheet, row, &find));
             }
         }
     }
