@@ -100,7 +100,10 @@ fn answers(report: &mut Report) {
     }
     if let Some(second) = &report.second {
         let of = |run: &ImportedRun| {
-            let [elapsed, time] = [&run.elapsed, &run.db_time].map(printed);
+            let seconds = |cell: &Option<Cell>| {
+                value(cell.as_ref()).map_or("unknown".to_string(), |value| format!("{value:.2} s"))
+            };
+            let [elapsed, time] = [&run.elapsed, &run.db_time].map(seconds);
             (format!("DB time {time}"), format!("in {elapsed} on {}", run.workload))
         };
         let both = [("First period", of(&report.run)), ("Second period", of(second))];
