@@ -32,12 +32,8 @@ pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
         }
     }
     show(arguments, &all)?;
-    match &arguments.bundle {
-        Some(directory) => keep(directory, &all)?,
-        None if !all.is_empty() && !arguments.json => {
-            output::remark("nothing is kept: --bundle DIR keeps it for `plumb report` and `compare`\n");
-        }
-        None => {}
+    if let Some(directory) = &arguments.bundle {
+        keep(directory, &all)?;
     }
     failed.map_or(Ok(Outcome::Fine), Err)
 }
@@ -52,7 +48,13 @@ fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
         if number > 0 {
             output::print(&format!("\n{}\n\n", "=".repeat(text::WIDTH)))?;
         }
-        output::print(&if arguments.list { list(import) } else { output::report(&document(import)) })?;
+        let mut document = document(import);
+        if arguments.bundle.is_none() {
+            document
+                .footer
+                .push_str(" Nothing is kept: --bundle DIR keeps it for `plumb report` and `compare`.");
+        }
+        output::print(&if arguments.list { list(import) } else { output::report(&document) })?;
     }
     Ok(())
 }
