@@ -402,7 +402,7 @@ impl Signals {
         self.origin == Origin::Run || self.db_time() == 0 || !saves_ns.is_some_and(is_small)
     }
 
-    /// Returns the share of DB time in events whose class nobody knows.
+    /// Returns the share of DB time in events of an unknown class.
     #[must_use]
     pub fn unknown_share(&self) -> f64 {
         let unknown = self.waits.iter().filter(|wait| wait.wait_class == "unknown");

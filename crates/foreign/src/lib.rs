@@ -3,8 +3,7 @@
 //! ```text
 //! source   bytes of a file that is hostile ──> text with numbered lines
 //! reader   which lines begin which kind of report; a file may have several
-//! figure   a printed text ──> value and the interval of values that print so, or a kind of absence;
-//!          `sheet`: tables whose columns have keys and units, by tables of data (`Section`);
+//! figure   `sheet`: tables whose columns have keys and units, by tables of data (`Section`);
 //!          `check`: the report's own arithmetic; `rounding`: exact values from printed ones
 //! form     tables of a text under rulers, of a page, of JSON
 //! format   the kinds of report, each with its sections and checks

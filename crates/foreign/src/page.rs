@@ -6,7 +6,7 @@
 //! its figures are rounded to whole nanoseconds and bytes, and a reader knows the printed ones.
 
 use crate::import::Import;
-use crate::stored::StoredTable;
+use crate::stored::{StoredRow, StoredTable};
 use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
 use plumb_report::format::{Figure, Reading};
 use plumb_report::table::{Alignment, Cell, Column, Facts, Table, Tone};
@@ -74,15 +74,14 @@ fn of_rows(imported: &Imported) -> OfRows<'_> {
 
 /// Returns a table of the report as a section, with the derived columns behind its own.
 fn section(at: usize, stored: &StoredTable, of_rows: &OfRows<'_>) -> Section {
-    let own = |line: u32, row: &[String]| -> Vec<(&str, &ImportedFigure)> {
-        let name = row.iter().map(|cell| cell.trim_end_matches(':'));
-        let names: Vec<&str> = name.collect();
-        let of_line = of_rows.get(&line).into_iter().flatten();
-        of_line.filter(|(of, ..)| names.contains(of)).map(|(_, what, figure)| (*what, *figure)).collect()
+    let own = |row: &StoredRow| -> Vec<(&str, &ImportedFigure)> {
+        let names: Vec<&str> = row.cells.iter().map(|cell| cell.trim_end_matches(':')).collect();
+        let of_lines = of_rows.range(row.line..=row.last.max(row.line)).flat_map(|(_, of)| of);
+        of_lines.filter(|(of, ..)| names.contains(of)).map(|(_, what, figure)| (*what, *figure)).collect()
     };
     let mut added: Vec<&str> = Vec::new();
     for row in &stored.rows {
-        for (what, _) in own(row.line, &row.cells) {
+        for (what, _) in own(row) {
             if !added.contains(&what) {
                 added.push(what);
             }
@@ -92,7 +91,7 @@ fn section(at: usize, stored: &StoredTable, of_rows: &OfRows<'_>) -> Section {
     let marked = added.iter().map(|what| Column::number(in_lines(&format!("+ {what}"), TITLE_LEAST)));
     let mut table = Table::new(columns.chain(marked).collect());
     for row in &stored.rows {
-        let derived = own(row.line, &row.cells);
+        let derived = own(row);
         let of = |what: &&str| {
             let figure = derived.iter().find(|(own, _)| own == what);
             Cell::from(figure.map_or(String::new(), |(_, figure)| scaled(figure.value, &figure.unit)))
@@ -194,7 +193,7 @@ fn page(imported: &Imported, data: String) -> Document {
     Document {
         title: format!("IMPORTED {}  {}", imported.kind.to_uppercase(), imported.file),
         question: String::new(),
-        running_head: format!("line {}", imported.line),
+        running_head: "as printed".to_string(),
         width: text::WIDTH,
         state,
         basis,
@@ -362,7 +361,7 @@ fn failures(imported: &Imported) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section::front("contradictions", title).note(left).table(table))
 }
 
-/// Returns the section of derived figures that stand beside no row.
+/// Returns the section of derived figures that belong to no row.
 fn figures(imported: &Imported, tables: &[StoredTable]) -> Option<Section> {
     let mut table = Table::default()
         .wrapped("Figure", 50)
@@ -372,7 +371,10 @@ fn figures(imported: &Imported, tables: &[StoredTable]) -> Option<Section> {
         .numbers(["Line"]);
     let is_of_row = |figure: &ImportedFigure| {
         let Some((of, _)) = figure.name.split_once(": ") else { return false };
-        let rows = tables.iter().flat_map(|table| &table.rows).filter(|row| row.line == figure.line);
+        let rows = tables
+            .iter()
+            .flat_map(|table| &table.rows)
+            .filter(|row| (row.line..=row.last).contains(&figure.line));
         rows.flat_map(|row| &row.cells).any(|cell| cell.trim_end_matches(':') == of)
     };
     for figure in derived(imported).iter().filter(|figure| !is_of_row(figure)).take(FIGURES_MOST) {

@@ -200,8 +200,8 @@ fn interval(signals: &Signals) -> Option<Observed> {
         .then(|| Observed::new("The report's averages are of little worth", doubts.join("; ")).advise(advice))
 }
 
-/// Returns true if the reads of a tablespace cannot have taken the time that its row says: more than
-/// DB time and background waits together, several times over.
+/// True if the reads of a tablespace cannot have taken the time that its row says: more than DB
+/// time and background waits together, several times over.
 pub(super) fn is_too_long(signals: &Signals, of: &TablespaceIo) -> bool {
     const TIMES_MOST: u64 = 3;
     let background = total_of(signals.background.iter().map(|wait| wait.time_ns));

@@ -96,7 +96,7 @@ const CANDIDATES: [(&str, f64); 11] = [
 
 fn not_storage(signals: &Signals) -> Option<Observed> {
     let io = signals.class_share(&["User I/O", "System I/O", "Commit"]);
-    // Storage may be among the events whose class nobody knows.
+    // Storage may be among the events of an unknown class.
     const UNKNOWN_MOST: f64 = 0.20;
     if io >= IO_GATE || signals.db_time() == 0 || signals.unknown_share() > UNKNOWN_MOST {
         return None;

@@ -447,7 +447,9 @@ fn rules_about_storage_are_silent_if_io_is_less_than_a_tenth() {
 
 #[test]
 fn an_idle_system_of_a_report_has_no_finding() {
-    for (id, change) in CASES.iter().filter(|(id, _)| id.starts_with(['R', 'G', 'L', 'T'])) {
+    // A report without DB time does not show that the system was idle.
+    let is_timed = |id: &str| id.starts_with(['R', 'G', 'L', 'T']) && id != "T3";
+    for (id, change) in CASES.iter().filter(|(id, _)| is_timed(id)) {
         let mut signals = healthy();
         change(&mut signals);
         import(&mut signals);

@@ -41,7 +41,9 @@ fn unlike_alone(whole: &str) -> Vec<String> {
         let source = plumb_foreign::Source::of(std::path::Path::new("cut"), cut.as_bytes());
         let alone = plumb_foreign::import(&source, plumb_foreign::READERS, "0").unwrap_or_default();
         let mut found = alone.iter().flat_map(known).filter(|own| own.section == sheet.section);
-        if !found.any(|own| rows(own) == rows(sheet)) {
+        // The table of files puts the tablespaces of 11.2.0.4 right, and it is not there.
+        let is_moved = sheet.notes.iter().any(|note| note.text.starts_with("printed one column off"));
+        if !is_moved && !found.any(|own| rows(own) == rows(sheet)) {
             unlike.push(format!("{} of line {}", sheet.heading, sheet.line));
         }
     }
@@ -75,7 +77,7 @@ fn tables_of_a_page_that_are_cut_out_alone_have_the_rows_of_the_whole() {
         let Ok(alone) = plumb_foreign::import(&source, plumb_foreign::READERS, "0") else { continue };
         for sheet in alone.iter().flat_map(known) {
             let same = known(&import).any(|own| own.section == sheet.section && rows(own) == rows(sheet));
-            // The columns of the tablespaces are put right by the table of files, which is not there.
+            // The table of files puts the tablespaces right, and it is not there.
             assert!(same || sheet.section == "tablespaces", "{}", sheet.heading);
             cut += 1;
         }

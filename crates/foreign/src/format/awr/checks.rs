@@ -272,7 +272,8 @@ fn head(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// Reads of a tablespace in flight, as its time says: no more than the sessions could have asked for.
+/// Compares the reads of a tablespace in flight, by its time, with those that the sessions could
+/// have asked for.
 fn in_flight(report: &Report) -> Vec<Consistency> {
     /// Requests of a session at once: a batch of a parallel or a direct read.
     const EACH_MOST: f64 = 128.0;

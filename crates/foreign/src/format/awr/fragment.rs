@@ -373,8 +373,11 @@ fn worded(lines: &[(u32, &str)], at: usize) -> Found {
     let text = |at: usize| lines.get(at).map(|(_, line)| line.trim());
     let heads = |at: usize| -> Option<Vec<&str>> {
         let words: Vec<&str> = text(at)?.split_whitespace().take(WORDS_MOST + 1).collect();
-        let is_head =
-            |word: &&str| word.len() <= 12 && !is_figure(word) && word.contains(char::is_alphanumeric);
+        let is_head = |word: &&str| {
+            // `2k` heads the column of a size.
+            let is_name = !is_figure(word) || word.ends_with('k');
+            word.len() <= 12 && is_name && word.contains(char::is_alphanumeric)
+        };
         ((2..=WORDS_MOST).contains(&words.len()) && words.iter().all(is_head)).then_some(words)
     };
     let next = |at: usize| (at + 1..at + 3).find(|at| text(*at).is_some_and(|line| !line.is_empty()));
