@@ -440,8 +440,9 @@ impl<'r> Series<'r> {
     /// True if the first sample can be one of an interval like the others: all its rates are whole
     /// requests and milliseconds, and those of a mean since the start of the machine are not.
     fn is_first_of_interval(&self) -> bool {
-        /// Below it the figures are counts: one rate and a busy share of a second.
-        const CHANCE_MOST: f64 = 2e-3;
+        /// Below it the figures are counts: one rate and a busy share of a second. Rates of longer
+        /// intervals are round by themselves more often.
+        const CHANCE_MOST: [f64; 2] = [2e-3, 1e-5];
         const RATES: [&str; 5] = ["reads", "writes", "discards", "flushes", "requests"];
         // The chance that figures of two decimals are whole without being counts.
         let chance = |is_own: &dyn Fn(usize) -> bool, seconds: f64| -> f64 {
@@ -460,7 +461,9 @@ impl<'r> Series<'r> {
             }
             chance
         };
-        let is_whole = |is_own: &dyn Fn(usize) -> bool, seconds: f64| chance(is_own, seconds) <= CHANCE_MOST;
+        let is_whole = |is_own: &dyn Fn(usize) -> bool, seconds: f64| {
+            chance(is_own, seconds) <= CHANCE_MOST[usize::from(seconds > 2.0)]
+        };
         let timed = self.samples[1..].iter().find_map(|sample| sample.seconds);
         let mut tried =
             timed.into_iter().chain([1.0, 2.0, 5.0, 10.0].into_iter().filter(|_| timed.is_none()));
