@@ -4,9 +4,9 @@
 //! 1000, 801293, 0, 4096, 0      milliseconds, value, direction, size, then offset or priority
 //! ```
 //!
-//! The name of the file says the quantity: `_lat`, `_clat` and `_slat` are nanoseconds, `_bw` is KiB
-//! a second, `_iops` requests a second. Before version 3 latencies are microseconds, which no log
-//! says. Percentiles are over samples: with `log_avg_msec` of means, without it of requests.
+//! The name of the file says the quantity: `_lat`, `_clat` and `_slat` are nanoseconds, `_bw` is
+//! KiB a second, `_iops` requests a second. Before version 3 latencies are microseconds, which no
+//! log says. Percentiles are over samples: with `log_avg_msec` of means, without it of requests.
 
 use super::{KIB_PER_S, NS};
 use crate::figure::sheet::{Figure, Known, Printed, Section, Sheet};

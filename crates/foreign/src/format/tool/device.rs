@@ -381,6 +381,9 @@ impl<'r> Series<'r> {
                 (before, seen) = (second, Vec::new());
             }
             let (device, stamp) = (sheet.text(row, "device"), sheet.text(row, "stamp"));
+            if device.starts_with("LINUX-RESTART") {
+                continue;
+            }
             if stamp == "Average:" {
                 self.averages.push((self.rows.len(), sheet, row));
                 continue;
@@ -437,20 +440,29 @@ impl<'r> Series<'r> {
     /// True if the first sample can be one of an interval like the others: all its rates are whole
     /// requests and milliseconds, and those of a mean since the start of the machine are not.
     fn is_first_of_interval(&self) -> bool {
+        /// Below it the figures are counts: one rate and a busy share of a second. Rates of longer
+        /// intervals are round by themselves more often.
+        const CHANCE_MOST: [f64; 2] = [2e-3, 1e-5];
         const RATES: [&str; 5] = ["reads", "writes", "discards", "flushes", "requests"];
-        let is_whole = |is_own: &dyn Fn(usize) -> bool, seconds: f64| {
-            let rows = self.rows.iter().filter(|(at, ..)| is_own(*at));
-            let mut figures = rows.flat_map(|(_, sheet, row)| {
+        // The chance that figures of two decimals are whole without being counts.
+        let chance = |is_own: &dyn Fn(usize) -> bool, seconds: f64| -> f64 {
+            let mut chance = 1.0;
+            for (_, sheet, row) in self.rows.iter().filter(|(at, ..)| is_own(*at)) {
                 let rates = RATES.iter().filter_map(|key| sheet.figure(row, key));
-                let rates = rates.map(move |figure| (figure.value * seconds, 0.006 * seconds));
+                let rates = rates.map(|rate| (rate.value * seconds, 0.006 * seconds, 0.01 * seconds));
                 let busy = sheet.figure(row, "busy");
-                rates.chain(busy.map(|busy| (busy.value * 10.0 * seconds, 0.06 * seconds)))
-            });
-            let mut is_any = false;
-            figures.all(|(count, most)| {
-                is_any |= count > 0.5;
-                (count - count.round()).abs() <= most
-            }) && is_any
+                let busy = busy.map(|busy| (busy.value * 10.0 * seconds, 0.06 * seconds, 0.1 * seconds));
+                for (count, most, own) in rates.chain(busy).filter(|(count, ..)| *count > 0.5) {
+                    if (count - count.round()).abs() > most {
+                        return 1.0;
+                    }
+                    chance *= own.min(1.0);
+                }
+            }
+            chance
+        };
+        let is_whole = |is_own: &dyn Fn(usize) -> bool, seconds: f64| {
+            chance(is_own, seconds) <= CHANCE_MOST[usize::from(seconds > 2.0)]
         };
         let timed = self.samples[1..].iter().find_map(|sample| sample.seconds);
         let mut tried =

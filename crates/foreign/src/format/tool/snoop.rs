@@ -3,8 +3,8 @@
 //! iosnoop of DTrace prints `STRTIME DEVICE MAJ MIN DELTA UID PID D BLOCK SIZE PATHNAME ARGS`,
 //! times in microseconds, blocks of 512 bytes. biosnoop of bcc prints seconds since its start,
 //! sectors, and milliseconds; biosnoop.bt has no sizes. iosnoop of perf-tools prints `COMM PID TYPE
-//! DEV BLOCK BYTES LATms`, with stamps only if asked. A page of the web may put all rows of iosnoop on one
-//! line: it is cut where a date begins.
+//! DEV BLOCK BYTES LATms`, with stamps only if asked. A page of the web may put all rows of iosnoop
+//! on one line: it is cut where a date begins.
 
 use super::lines::{self, Between, LineFormat, LineTable, seconds_between, seconds_cell};
 use super::{derived, quotient, rows};
