@@ -325,7 +325,7 @@ fn displaced(report: &Report) -> Vec<Consistency> {
             let is_blank = sheet.cell(row, key).is_some_and(|cell| cell.raw.is_empty());
             let is_cut = |at: &usize| row.cells[*at].reading == Reading::Absent(Absence::Unreadable);
             let cut = places(true).find(is_cut);
-            let is_moved = is_blank && places(true).any(|at| figure(at));
+            let is_moved = is_blank && places(true).any(figure);
             let Some(at) = cut.or_else(|| is_moved.then(|| places(true).find(|at| figure(*at)))?) else {
                 continue;
             };
