@@ -17,10 +17,7 @@ mod audit;
 pub mod catalog;
 mod checklist;
 mod claim;
-mod figure;
-mod physics;
 mod rule;
-mod unit;
 
 pub use audit::{Audit, Backing, Reason, ReasonKind, audit};
 pub use claim::{By, ClaimError, Experiment, PrintedFigure, Publication, PublishedClaim, parse};

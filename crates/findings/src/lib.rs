@@ -36,8 +36,8 @@ mod signals;
 pub use judge::findings;
 pub use reasons::{MissedPath, REASONS, reasons_of};
 pub use rule::{FindingRule, Observed, Rank};
-pub use rules::{REQUEST_RATE_MOST, all as rules, request_rate};
+pub use rules::all as rules;
 pub use signals::{
-    Absorbed, Advisory, CacheSignals, Grown, HostSignals, LogSignals, Medium, Origin, Reached, RunFacts,
-    ServerSignals, Signals, SortFacts, TablespaceIo, UsersFacts, Uses,
+    Absorbed, Advisory, CacheSignals, DeviceSignals, Grown, HostSignals, JobSignals, LogSignals, Medium,
+    Origin, Reached, RunFacts, ServerSignals, Signals, SortFacts, TablespaceIo, UsersFacts, Uses,
 };

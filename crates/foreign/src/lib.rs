@@ -3,15 +3,15 @@
 //! ```text
 //! source   bytes of a file that is hostile ──> text with numbered lines
 //! reader   which lines begin which kind of report; a file may have several
-//! figure   a printed text ──> value and the interval of values that print so, or a kind of absence
-//! ruled, html, markdown   tables of a text under rulers, of a page, between bars
-//! sheet    tables whose columns have keys and units, by tables of data (`Section`)
+//! figure   `sheet`: tables whose columns have keys and units, by tables of data (`Section`);
+//!          `check`: the report's own arithmetic; `rounding`: exact values from printed ones
+//! form     tables of a text under rulers, of a page, of JSON
+//! format   the kinds of report, each with its sections and checks
 //! report   facts of the head, sheets, lines that were not understood
-//! check    the report's own arithmetic: intervals that must meet
-//! rounding exact values from printed ones
 //! import   the record of a run, with the imported figures and the findings next to it
+//! page     the report as a page: its checks, then its own tables; `stored` keeps these in a bundle
+//! kinds    files that are not read, each with what is read instead
 //! names    words that say whose system a report is of, and words of all reports
-//! plan     plans of execution as trees, apart from the readers: `plumb plans` compares them
 //! ```
 //!
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
@@ -22,32 +22,29 @@
 //!
 //! The crate executes nothing of a report, writes no file, and does not depend on the engine.
 
-pub mod awr;
-pub mod check;
 pub mod figure;
-pub mod fio;
-pub mod html;
+pub mod form;
+pub mod format;
 pub mod import;
-pub mod json;
-pub mod lines;
-mod markdown;
+mod kinds;
 pub mod names;
-pub mod pg_profile;
-pub mod plan;
+pub mod page;
 pub mod reader;
 pub mod report;
-mod rounding;
-pub mod ruled;
-pub mod sheet;
 pub mod source;
-pub mod stamp;
-pub mod tool;
+pub mod stored;
 
+pub use format::{awr, plan};
 pub use import::{Import, import};
 pub use reader::{Begins, Reader};
 pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
-pub const READERS: &[Reader] =
-    &reader::joined::<27>(&[&awr::READERS, &fio::READERS, &tool::READERS, &pg_profile::READERS]);
+pub const READERS: &[Reader] = &reader::joined::<27>(&[
+    &awr::READERS,
+    &format::fio::READERS,
+    &format::tool::READERS,
+    &format::pg_profile::READERS,
+    &awr::PASTED,
+]);

@@ -7,9 +7,9 @@
 //! A name is found by its field and not by its form, because `ORCL` and `LGWR` have one form. A
 //! copy without the names keeps the vocabulary, so that it reads as the report does.
 
-use crate::awr::sections::SECTIONS;
+use crate::figure::sheet::{Sheet, plain};
+use crate::format::awr::sections::SECTIONS;
 use crate::report::Report;
-use crate::sheet::{Sheet, plain};
 use plumb_events::{Event, Statistic};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +143,7 @@ pub fn words<'r>(reports: impl IntoIterator<Item = &'r Report>) -> ReportWords {
     vocabulary.extend(EVERYWHERE.split_whitespace().map(str::to_string));
     vocabulary.extend(Event::ALL.iter().map(|event| event.name().to_lowercase()));
     vocabulary.extend(Statistic::ALL.iter().map(|statistic| statistic.name().to_lowercase()));
-    for section in SECTIONS {
+    for section in SECTIONS.iter() {
         let titles = section.columns.iter().flat_map(|column| column.headings);
         vocabulary.extend(section.headings.iter().chain(titles).map(|text| text.to_lowercase()));
     }

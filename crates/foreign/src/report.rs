@@ -1,10 +1,10 @@
 //! An imported report: facts of its head, tables, and lines that were not understood.
 
-use crate::figure::{Reading, is_figure};
-use crate::json::Json;
-use crate::sheet::{Cell, Remark, Sheet};
+use crate::figure::sheet::{Cell, Printed, Remark, Sheet};
+use crate::form::json::Json;
 use crate::source::SourcePart;
-use plumb_record::{Consistency, Consistent, ImportedFact};
+use plumb_figures::{Reading, is_figure};
+use plumb_record::{Consistency, Consistent, ImportedAnswer, ImportedFact};
 use serde::Serialize;
 
 /// Most bytes kept of a line that no table takes.
@@ -18,9 +18,14 @@ pub struct Report {
     pub line: u32,
     /// The facts of its head in the order of the report.
     pub facts: Vec<ImportedFact>,
-    /// The run that it describes.
+    /// The run that it describes; of two periods, the first.
     #[serde(skip)]
     pub run: ImportedRun,
+    /// The second of two periods.
+    #[serde(skip)]
+    pub second: Option<ImportedRun>,
+    /// The figures that answer first what such a report is read for: rates of fio, DB time of AWR.
+    pub answers: Vec<ImportedAnswer>,
     /// The tables that were read.
     pub sheets: Vec<Sheet>,
     /// Lines that no reader understands.
@@ -33,6 +38,8 @@ pub struct Report {
     pub checks: Vec<Consistency>,
     /// The end of a report that was cut short.
     pub cut: Option<CutShort>,
+    /// Errors of the run that it describes, whose figures are those of a failed run.
+    pub failed: Vec<Remark>,
 }
 
 /// The end of a report that was cut short.
@@ -93,6 +100,14 @@ impl Report {
         }
     }
 
+    /// Adds a figure that a reader looks for first; a blank value is left out.
+    pub fn answer(&mut self, name: &str, value: impl Into<String>, aside: impl Into<String>) {
+        let (name, value, aside) = (name.to_string(), value.into(), aside.into());
+        if !value.is_empty() {
+            self.answers.push(ImportedAnswer { name, value, aside });
+        }
+    }
+
     /// Keeps a line that no table takes: as prose, or as a line that is not understood if half of
     /// its words are figures, because then it may be the row of a table.
     pub fn leave(&mut self, line: u32, text: &str) {
@@ -135,10 +150,18 @@ impl Report {
         }
     }
 
+    /// Notes the error of a job, unless it is 0 or empty.
+    pub fn fail(&mut self, job: &str, error: &Printed) {
+        if !error.raw.is_empty() && error.raw != "0" {
+            let text = format!("{job}: error {}", error.raw).trim_start_matches(": ").to_string();
+            self.failed.push(Remark { line: error.line, text });
+        }
+    }
+
     /// Returns the number of cells in its tables.
     #[must_use]
     pub fn cells(&self) -> usize {
-        self.sheets.iter().map(|sheet| sheet.rows.len() * sheet.columns.len()).sum()
+        self.sheets.iter().map(Sheet::cells).sum()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Doubts about the figures themselves.
 
-use super::{OWN, percent};
+use super::OWN;
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, RunFacts, Signals, TablespaceIo};
+use plumb_figures::bound::{REQUEST_RATE_MOST, request_rate};
 use plumb_record::{Finding, capital};
 use plumb_units::{Bytes, Nanos, Rate, ValueRange, total_of};
 
@@ -30,8 +31,8 @@ pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
         id: "G2",
         rank: Rank::Doubt,
-        signal: "length of the interval, restarts, CPU and waits as a share of DB time",
-        threshold: "over 90 minutes, a restart, or below 80% or above 120%",
+        signal: "length of the interval, restarts",
+        threshold: "over 90 minutes, or a restart",
         origin: OWN,
         caveat: "averages over hours hide peaks",
         advice: "take the report of a shorter interval around the slow time",
@@ -119,7 +120,7 @@ pub(super) const RULES: &[FindingRule] = &[
     },
     FindingRule {
         id: "D11",
-        rank: Rank::Doubt,
+        rank: Rank::Remark,
         signal: "bytes over time of reads of a tablespace",
         threshold: "over 20 GB/s a request",
         origin: "a report with 630 KB in 0.01 ms, 63 GB/s",
@@ -127,19 +128,17 @@ pub(super) const RULES: &[FindingRule] = &[
         advice: "no device does this: judge by the wait event, not by this average",
         judge: impossible,
     },
+    FindingRule {
+        id: "D12",
+        rank: Rank::Remark,
+        signal: "reads of a tablespace x their time",
+        threshold: "over three times DB time and background waits",
+        origin: "reports of 12.1 on AIX with 22 s a read; the number is own",
+        caveat: "",
+        advice: "the read time is wrong: judge by the wait event",
+        judge: too_long,
+    },
 ];
-
-/// Bytes a second that no single request reaches: four lanes of PCIe 5.0 carry 15.75 GB/s.
-pub const REQUEST_RATE_MOST: f64 = 20e9;
-
-/// Returns the bytes a second of a request by the intervals of its bytes and seconds. A time that
-/// prints as 0.0 ms is up to 0.05 ms long, so that its rate has no upper bound.
-#[must_use]
-pub fn request_rate(bytes: ValueRange, seconds: ValueRange) -> ValueRange {
-    let low = if seconds.high > 0.0 { bytes.low / seconds.high } else { f64::MAX };
-    let high = if seconds.low > 0.0 { bytes.high / seconds.low } else { f64::MAX };
-    ValueRange { low: low.min(f64::MAX), high: high.min(f64::MAX) }
-}
 
 /// Bytes and seconds of a read of a tablespace, as the source knows them.
 fn read_of(of: &TablespaceIo) -> Option<[ValueRange; 2]> {
@@ -186,9 +185,6 @@ fn interval(signals: &Signals) -> Option<Observed> {
     if signals.origin == Origin::Run {
         return None;
     }
-    let waits = total_of(signals.waits.iter().map(|wait| wait.time_ns));
-    let captured = signals.db_time_ns.zip(signals.db_cpu_ns);
-    let captured = captured.map(|(time, cpu)| (waits + cpu) as f64 / time.max(1) as f64);
     let mut doubts = Vec::new();
     if signals.elapsed_ns > LONGEST_NS {
         doubts.push(format!("the interval is {:.0} minutes long", signals.elapsed_ns as f64 / 60e9));
@@ -196,13 +192,46 @@ fn interval(signals: &Signals) -> Option<Observed> {
     if signals.server.restarted {
         doubts.push("the instance was restarted within it".to_string());
     }
-    doubts.extend(
-        captured
-            .filter(|share| !(0.80..=1.20).contains(share))
-            .map(|share| format!("CPU and waits are {} of DB time", percent(share))),
-    );
+    let advice = match signals.elapsed_ns > LONGEST_NS {
+        true => "",
+        false => "take the report of an interval without a restart",
+    };
     (!doubts.is_empty())
-        .then(|| Observed::new("The report's averages are of little worth", doubts.join("; ")))
+        .then(|| Observed::new("The report's averages are of little worth", doubts.join("; ")).advise(advice))
+}
+
+/// True if the reads of a tablespace cannot have taken the time that its row says: more than DB
+/// time and background waits together, several times over.
+pub(super) fn is_too_long(signals: &Signals, of: &TablespaceIo) -> bool {
+    const TIMES_MOST: u64 = 3;
+    let background = total_of(signals.background.iter().map(|wait| wait.time_ns));
+    let whole = signals.db_time().saturating_add(background);
+    let is_known = signals.origin == Origin::Import && signals.db_time() > 0;
+    is_known && of.reads.time_ns.is_some_and(|ns| ns / TIMES_MOST > whole)
+}
+
+/// True if no device moves the bytes of a tablespace's read in the time that its row says.
+pub(super) fn is_impossible(of: &TablespaceIo) -> bool {
+    read_of(of).is_some_and(|[bytes, seconds]| request_rate(bytes, seconds).low > REQUEST_RATE_MOST)
+}
+
+fn too_long(signals: &Signals) -> Option<Observed> {
+    let of =
+        signals.tablespaces.iter().filter(|of| is_too_long(signals, of)).max_by_key(|of| of.reads.time_ns)?;
+    let ns = of.reads.time_ns?;
+    let in_flight = match signals.elapsed_ns {
+        0 => String::new(),
+        elapsed_ns => format!(", {} at once through all of it", ns / elapsed_ns),
+    };
+    let evidence = format!(
+        "{}: {} reads of {} are {}{in_flight}; DB time is {}",
+        of.name,
+        of.reads.requests,
+        Nanos(ns / of.reads.requests.max(1)),
+        Nanos(ns),
+        Nanos(signals.db_time())
+    );
+    Some(Observed::new("IMPOSSIBLE: a tablespace's reads take longer than all sessions waited", evidence))
 }
 
 fn grew(signals: &Signals) -> Option<Observed> {

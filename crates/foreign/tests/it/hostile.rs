@@ -6,7 +6,7 @@ use plumb_record::Consistent;
 use proptest::prelude::*;
 use std::path::Path;
 
-const FIXTURES: [&str; 27] = [
+const FIXTURES: [&str; 25] = [
     fixture!("awr_11204.txt"),
     fixture!("awr_11204.html"),
     fixture!("statspack.txt"),
@@ -30,8 +30,6 @@ const FIXTURES: [&str; 27] = [
     fixture!("pgbench10.txt"),
     fixture!("orion.txt"),
     fixture!("calibrate.txt"),
-    fixture!("plan.txt"),
-    fixture!("plan_tabs.txt"),
     fixture!("trace.txt"),
     fixture!("pg_profile.html"),
 ];

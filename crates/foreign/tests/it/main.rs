@@ -1,6 +1,7 @@
 //! Imports of whole files: fixtures written by hand in the shape of each kind of report.
 //!
 //! - `reports`: AWR as text and as HTML, Statspack, global, two periods; their checks and records.
+//! - `page`: the texts of the page, and sections alone.
 //! - `pasted`: tables without a head: tabs, one line, paragraphs; figures that follow from them.
 //! - `tools`: tools that print lines, fio's forms, and pages of PostgreSQL.
 //! - `diagnosis`: findings of reports, and their silence on healthy ones.
@@ -8,11 +9,12 @@
 
 mod diagnosis;
 mod hostile;
+mod page;
 mod pasted;
 mod reports;
 mod tools;
 
-use plumb_foreign::sheet::Sheet;
+use plumb_foreign::figure::sheet::Sheet;
 use plumb_foreign::{Import, READERS, Report, Source, import};
 use plumb_record::{Consistency, Consistent, ImportedFigure};
 use std::path::Path;

@@ -5,10 +5,11 @@ use crate::bundle;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
+use plumb_foreign::stored;
 use plumb_foreign::{Import as Imported, READERS, Source, import};
-use plumb_pages::run;
-use plumb_report::Document;
-use plumb_study::bundle::{Reservation, TABLES, refused};
+use plumb_pages::run::findings;
+use plumb_report::{Document, text};
+use plumb_study::bundle::{Reservation, refused};
 use std::fs;
 use std::path::Path;
 
@@ -43,17 +44,24 @@ fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(all).map_err(|error| Failure::run(error.to_string()))?;
         return output::print(&(text + "\n"));
     }
-    for import in all {
-        output::print(&if arguments.list { list(import) } else { output::report(&document(import)) })?;
+    for (number, import) in all.iter().enumerate() {
+        // Each report is a page of its own.
+        if number > 0 {
+            output::print(&format!("\n{}\n\n", "=".repeat(text::WIDTH)))?;
+        }
+        let mut document = document(import);
+        if arguments.bundle.is_none() {
+            document
+                .footer
+                .push_str(" Nothing is kept: --bundle DIR keeps it for `plumb report` and `compare`.");
+        }
+        output::print(&if arguments.list { list(import) } else { output::report(&document) })?;
     }
     Ok(())
 }
 
 fn document(import: &Imported) -> Document {
-    match &import.record {
-        Some(record) => run::document(record),
-        None => run::imported::document(&import.imported, env!("CARGO_PKG_VERSION")),
-    }
+    import.page(import.judged().and_then(findings).into_iter().collect())
 }
 
 /// Says what limits the trust in the reports of a file: cut short, of a release without a sample.
@@ -122,7 +130,7 @@ fn list(import: &Imported) -> String {
         rows.push((sheet.line, row(sheet.line, what, sheet.rows.len().to_string(), known, &sheet.heading)));
     }
     let remark = |what: &'static str| {
-        move |remark: &plumb_foreign::sheet::Remark| {
+        move |remark: &plumb_foreign::figure::sheet::Remark| {
             let text = plumb_units::cut(remark.text.trim(), 80).into_owned();
             (remark.line, row(remark.line, what, String::new(), String::new(), &text))
         }
@@ -174,9 +182,7 @@ fn keep(directory: &Path, all: &[Imported]) -> Result<(), Failure> {
         }
         let Some(record) = &import.record else { continue };
         let mut files = bundle::of_run(record, &document(import))?;
-        let tables =
-            serde_json::to_string_pretty(&import.report).map_err(|error| Failure::run(error.to_string()))?;
-        files.push((TABLES.to_string(), tables));
+        files.push((stored::FILE.to_string(), stored::text(&import.report)));
         // The record last: without it a bundle is half.
         files.rotate_left(1);
         output::print(&bundle::listed(&bundle::write(&place, &files)?))?;

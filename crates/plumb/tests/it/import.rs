@@ -222,3 +222,37 @@ fn what_fio_prints_in_each_form_is_imported_as_fio_says_it() {
         }
     }
 }
+
+#[test]
+fn files_are_compared_as_bundles_are() {
+    const FIO: &str = "\
+fio-3.28
+probe: (groupid=0, jobs=1): err= 0: pid=7: Sat Nov 21 20:19:22 2026
+  write: IOPS=22.5k, BW=87.9MiB/s (92.2MB/s)(5120MiB/58254msec); 0 zone resets
+    clat (usec): min=9, max=123, avg=43.23, stdev=5.65
+     issued rwts: total=0,1310720,0,0 short=0,0,0,0 dropped=0,0,0,0
+";
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("a.txt"), TEXT).expect("a file");
+    fs::write(here.join("b.txt"), TEXT.replace("DEMO ", "PROD ")).expect("a file");
+    let compared = fine(here, ["compare", "a.txt", "b.txt"]);
+    assert!(compared.contains("Workload: DEMO and PROD"), "{compared}");
+    let page = fine(here, ["import", "a.txt", "b.txt"]);
+    assert_eq!(page.matches("End of Report").count(), 2, "{page}");
+    assert!(page.contains("Nothing is kept"), "{page}");
+    assert_eq!(fs::read_dir(here).expect("a directory").count(), 2, "nothing is kept");
+    fs::write(here.join("one.txt"), FIO).expect("a file");
+    let failed = FIO.replace("err= 0", "err= 5 (func=io_u error, error=Input/output error)");
+    fs::write(here.join("two.txt"), failed).expect("a file");
+    let compared = fine(here, ["compare", "one.txt", "two.txt"]);
+    assert!(compared.contains("2nd is of a run that failed: probe: error 5"), "{compared}");
+    fs::write(here.join("both.txt"), format!("{FIO}\n{FIO}")).expect("a file");
+    let compared = fine(here, ["compare", "both.txt"]);
+    assert!(compared.contains("both.txt:1") && compared.contains("both.txt:2"), "{compared}");
+    assert_eq!(fine(here, ["compare", "one.txt", "both.txt:2"]).lines().count(), compared.lines().count());
+    let (code, said) = refused(here, ["compare", "one.txt", "both.txt"]);
+    assert!(code != 0 && said.contains("has 2 reports or periods (fio text, fio text)"), "{said}");
+    let (_, said) = refused(here, ["compare", "one.txt", "both.txt:3"]);
+    assert!(said.contains("has no report 3; it has 2"), "{said}");
+}

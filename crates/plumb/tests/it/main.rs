@@ -21,7 +21,6 @@
 //! - `compare`: two runs, two arms of a study, and pairs that cannot be compared.
 //! - `import`: reports of other programs, kept as bundles.
 //! - `plans`: plans of execution next to each other.
-//! - `round_trip`: this program's own reports, imported again.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
@@ -70,7 +69,6 @@ mod plans;
 mod program;
 mod record_sort;
 mod redo;
-mod round_trip;
 mod scans;
 mod share;
 mod slob;

@@ -1,0 +1,6 @@
+//! Figures of a report: tables of them, stamps of time, checks by their arithmetic.
+
+pub mod check;
+pub(crate) mod rounding;
+pub mod sheet;
+pub mod stamp;
