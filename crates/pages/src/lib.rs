@@ -32,10 +32,7 @@ fn tone_of(verdict: &Verdict) -> Tone {
         Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } | Verdict::NotSlower { .. } => {
             Tone::Good
         }
-        Verdict::Mixed { .. }
-        | Verdict::Typical { .. }
-        | Verdict::NotProved { .. }
-        | Verdict::NoFigure { .. } => Tone::Open,
+        Verdict::Mixed { .. } | Verdict::NotProved { .. } | Verdict::NoFigure { .. } => Tone::Open,
         Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
     }
 }

@@ -1,17 +1,17 @@
 //! Reports of one database over weeks: where its load changed, and the events that explain it.
 //!
 //! ```text
-//! records in order ──> average active sessions, as logarithms ──> change points
+//! records in order ──> average active sessions, as logarithms ──> steps of level
 //! each change ──> means of CPU and of every event before and after it ──> differences that sum up
 //! ```
 //!
 //! Time adds up in every report: CPU, the waits that it lists, and the rest. So the difference of
 //! two means of active sessions is the sum of the differences of these parts.
 //!
-//! Limits: fewer reports than [`Search::values_needed`] cannot show a change at its level of error,
-//! and a change has four reports at least on either side. Reports are taken as equally far apart.
+//! Limits: those of `plumb_proof::series`. A step has four reports at least on either side.
 
-use plumb_proof::change_point::{self, ChangePoint, Search};
+use plumb_proof::change_point::ChangePoint;
+use plumb_proof::series::{REPORTS_MIN, STEP_P, reports_for, steps};
 use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Decimal, Figure, Percent};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Side, Stroke, short_count};
@@ -44,15 +44,14 @@ pub struct Member<'r> {
 /// Returns the report of a series whose members are in the order of time.
 #[must_use]
 pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
-    let search = Search::usual(SEED);
     let loads: Vec<f64> = members.iter().map(|member| sessions(member.record)).collect();
     // A report without load has no logarithm; it is far below every other one.
     let series: Vec<f64> = loads.iter().map(|load| load.max(1e-6).ln()).collect();
-    let changes = change_point::find(&series, &search);
-    let needed = search.values_needed();
+    let changes = steps(&series, SEED);
+    let needed = REPORTS_MIN;
     let (word, tone) = match (changes.len(), members.len() < needed) {
         (0, true) => (format!("TOO FEW REPORTS: {} of {needed}", members.len()), Tone::Open),
-        (0, false) => ("NO CHANGE FOUND".to_string(), Tone::Good),
+        (0, false) => ("NO STEP FOUND".to_string(), Tone::Good),
         (1, _) => ("1 CHANGE".to_string(), Tone::Open),
         (count, _) => (format!("{count} CHANGES"), Tone::Open),
     };
@@ -66,14 +65,26 @@ pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
         running_head: format!("Series: {workload}"),
         width: text::WIDTH,
         state: State { of: "Series".to_string(), word, tone },
-        basis: format!("p = {} and a change of 5% at least, by shuffles of the reports", search.p),
-        reasons: Vec::new(),
+        basis: format!(
+            "a step of 5% at least, at p = {STEP_P}, against loads that grow steadily, repeat each week, or resemble \
+             the report before"
+        ),
+        reasons: unseen(&series).into_iter().filter(|_| changes.is_empty()).collect(),
         headline: Vec::new(),
         sections,
         summary: Summary { subject: workload.to_string(), lines: lines.collect(), facts: Vec::new() },
         footer: format!("plumb {plumb_version}"),
         data: data(members, &changes),
     }
+}
+
+/// A step that readers want to be told of, per cent.
+const SOUGHT: f64 = 15.0;
+
+/// Says how many reports a step of [`SOUGHT`] takes, if these are too few.
+fn unseen(series: &[f64]) -> Option<String> {
+    let needed = reports_for(series, (SOUGHT / 100.0).ln_1p()).filter(|needed| *needed > series.len())?;
+    Some(format!("a step of {SOUGHT}% takes about {needed} reports like these {} to show", series.len()))
 }
 
 /// Returns the reports with their load, and the changes with their parts, as JSON.
@@ -353,7 +364,7 @@ mod tests {
     fn a_step_is_found_and_the_event_that_made_it_stands_first() {
         let steady = |day: usize| report(day, 600 + (day as u64 * 7) % 13, 900 + (day as u64 * 5) % 17, 100);
         let before: Vec<Record> = (1..=16).map(steady).collect();
-        assert_eq!(shown(&before).0, "NO CHANGE FOUND");
+        assert_eq!(shown(&before).0, "NO STEP FOUND");
         assert_eq!(shown(&before[..5]).0, "TOO FEW REPORTS: 5 of 14");
         let slow = |day: usize| {
             let steady = steady(day);

@@ -1084,8 +1084,8 @@ pub struct Report {
     /// The bundle of a run, a study or a calibration: its directory, or a run's record.json
     #[arg(required_unless_present_any = ["end", "series"])]
     pub bundle: Option<PathBuf>,
-    /// Reports of one database over weeks, as `plumb import` reads them: say where its load
-    /// changed, and which events explain it
+    /// Reports of one database over weeks, as `plumb import` reads them, or bundles of runs: say
+    /// where its load changed, and which events explain it
     #[arg(long, value_name = "FILE", num_args = 1..)]
     #[arg(conflicts_with_all = ["bundle", "begin", "end", "picture", "best", "format"])]
     pub series: Vec<PathBuf>,

@@ -16,10 +16,10 @@ pub enum Outcome {
 
 /// Every outcome, with its meaning.
 const TABLE: [(Outcome, &str); 9] = [
-    (Outcome::Fine, "fine, or proved"),
+    (Outcome::Fine, "fine, or all claims hold"),
     (Outcome::Error, "an error of the run"),
     (Outcome::Usage, "wrong usage"),
-    (Outcome::Stands(Standing::NotProved), "not proved"),
+    (Outcome::Stands(Standing::NotProved), "not proved: a claim is open, whatever else is proved"),
     (Outcome::Stands(Standing::Unstable), "unstable, or a calibration in doubt"),
     (Outcome::INVALID, "invalid: a receipt contradicts its setting, or a verification failed"),
     (Outcome::Stands(Standing::Impossible), "impossible"),

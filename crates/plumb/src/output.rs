@@ -78,8 +78,9 @@ const GREEN: &str = "\u{1b}[32m";
 const YELLOW: &str = "\u{1b}[33m";
 const RED: &str = "\u{1b}[31m";
 /// Verdicts with their colours, a longer one before one that it contains.
-const VERDICTS: [(&str, &str); 14] = [
+const VERDICTS: [(&str, &str); 15] = [
     ("NOT PROVED", YELLOW),
+    ("NOT HELD", YELLOW),
     ("PROVED EQUAL", GREEN),
     ("PROVED", GREEN),
     ("INVALID", RED),

@@ -22,6 +22,7 @@ use crate::contrast::{Contrast, Lost};
 use crate::effect::Observations;
 use crate::family::{Asks, Looks};
 use crate::interval::Interval;
+use crate::randomisation;
 use crate::selection;
 use crate::student;
 use crate::summary::{mean, variance};
@@ -121,7 +122,7 @@ pub fn corrected(contrast: &Contrast, estimate: f64, error: f64) -> f64 {
         return estimate;
     }
     let critical = student::upper_quantile(error, blocks - 1.0);
-    selection::corrected(estimate, contrast.deviation() / blocks.sqrt(), critical)
+    selection::corrected(estimate, randomisation::spread(contrast) / blocks.sqrt(), critical)
 }
 
 /// Returns the candidates' log-ratios to the reference, shrunk towards their mean.

@@ -65,6 +65,9 @@ use std::cmp::Ordering;
 /// at 0.1, up to 7.4%.
 const DEPENDS_P: f64 = 0.2;
 
+/// Log-ratio below which two figures are one number, recovered from logarithms.
+const ALIKE: f64 = 1e-12;
+
 /// Blocks that a comparison lost to failed runs of its arms, with the failures of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lost {
@@ -256,6 +259,12 @@ impl Contrast {
     /// against whatever it would prove.
     pub fn unit(&self) -> f64 {
         self.unit
+    }
+
+    /// True if no run differs from another of its block.
+    pub fn is_alike(&self) -> bool {
+        let differences = self.blocks.iter().flatten().flat_map(Lottery::ratios);
+        differences.into_iter().all(|ratio| ratio.abs() < ALIKE)
     }
 
     /// Returns the contrast as if its figures had all their digits.

@@ -44,6 +44,7 @@ pub mod random;
 pub mod randomisation;
 pub mod selection;
 pub mod sequential;
+pub mod series;
 pub mod signed_rank;
 pub mod student;
 mod summary;

@@ -208,6 +208,28 @@ pub fn interval(contrast: &Contrast, level: f64) -> Interval {
     inverted(contrast, |shift, side| rejects(contrast, shape, shift, side, level))
 }
 
+/// Level of the interval from which the spread follows: near one deviation to either side.
+const SPREAD_LEVEL: f64 = 0.32;
+
+/// Returns the spread of the effect over the blocks as the test sees it: the deviation of normal
+/// noise that would have an interval as wide. Floors, plans and corrections follow from it. NaN for
+/// fewer than two blocks.
+///
+/// The standard deviation of the effects is not that spread, because the test ranks runs if some
+/// stall. With stalls in a tenth of the runs it promised a floor of 47% where 6% is found. The
+/// interval at 95% is too wide in ten blocks; at 68% both agree.
+pub fn spread(contrast: &Contrast) -> f64 {
+    let plain = contrast.deviation();
+    if plain.is_nan() || plain <= 0.0 {
+        return plain;
+    }
+    let blocks = contrast.blocks() as f64;
+    let Interval { low, high } = interval(&contrast.exact(), SPREAD_LEVEL);
+    let errors = 2.0 * student::upper_quantile(SPREAD_LEVEL / 2.0, blocks - 1.0);
+    let found = (high - low) / errors * blocks.sqrt();
+    if found.is_finite() && found > 0.0 { found } else { plain }
+}
+
 /// True if the two-sided test at `level` proves that the effect lies on this side of a shift.
 pub(crate) fn rejects(contrast: &Contrast, shape: Shape, shift: f64, side: Side, level: f64) -> bool {
     if contrast.blocks() < BLOCKS_MIN {

@@ -89,7 +89,9 @@ fn parse(contents: &Contents, limit: &str) -> Result<(Measure, f64), String> {
     Ok((measure, value))
 }
 
-/// Returns the mean of a measure over the runs of a level, for each block that has all its runs.
+/// Returns a measure over the runs of a level, for each block that has all its runs. A level with
+/// one arm has one run in each block, so the reference's second run is left out: the median of
+/// means of two is not the median of single runs, and the reference would lose to equal levels.
 fn by_block(contents: &Contents, measure: &Measure, factor: usize, level: usize) -> Vec<f64> {
     let has_level = |arm: usize| {
         let arms = &contents.plan.design.arms;
@@ -101,7 +103,8 @@ fn by_block(contents: &Contents, measure: &Measure, factor: usize, level: usize)
         if runs.iter().any(|run| run.record.is_none()) {
             return None;
         }
-        let own = runs.iter().filter(|run| has_level(run.arm_index));
+        let again = contents.plan.schedule.reference_again();
+        let own = runs.iter().filter(|run| has_level(run.arm_index) && run.slot != again);
         let values: Vec<f64> =
             own.filter_map(|run| run.record.as_ref()).map(|record| measure.value(record)).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

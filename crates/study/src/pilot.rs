@@ -20,9 +20,11 @@ use crate::plan::Plan;
 use crate::targets::{NoRecord, Preparation, Target};
 use plumb_events::Cancel;
 use plumb_events::clock;
+use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Observations, log_ratio};
-use plumb_proof::noise::{Floor, Goal, blocks_for, blocks_for_equality};
+use plumb_proof::noise::{Goal, blocks_for, blocks_for_equality};
 use plumb_proof::random::Generator;
+use plumb_proof::randomisation::spread;
 use plumb_report::format::{Figure, Share};
 use plumb_units::Nanos;
 use std::fmt;
@@ -138,7 +140,8 @@ pub fn pilot(
     let run = Nanos(clock::now().saturating_sub(begin).0 / (2 * PAIRS) as u64);
     let (first, second): (Vec<f64>, Vec<f64>) =
         logs[1..].chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
-    let deviation = Floor::of(&first, &second).deviation;
+    let pairs: Vec<f64> = first.iter().zip(&second).map(|(one, two)| two - one).collect();
+    let deviation = spread(&Contrast::of_differences(&pairs));
     let (blocks, claim) =
         blocks(plan, effect, UPPER * deviation).map_err(|error| refused(error.to_string()))?;
     if blocks > BLOCKS_MAX {

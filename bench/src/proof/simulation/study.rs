@@ -26,7 +26,7 @@ use plumb_proof::interval::Interval;
 use plumb_proof::multiple;
 use plumb_proof::order;
 use plumb_proof::random::Generator;
-use plumb_proof::randomisation::{Side, Tails, fewest_blocks};
+use plumb_proof::randomisation::{Side, Tails, fewest_blocks, spread};
 use plumb_proof::sequential::Spending;
 use plumb_proof::signed_rank;
 use plumb_proof::verdict::{
@@ -444,8 +444,11 @@ impl Judged<'_> {
                 level: answer.level,
                 blocks: contrast.blocks(),
                 blocks_min: 1,
-                deviation: contrast.deviation(),
+                deviation: spread(contrast),
+                unit: contrast.unit(),
             },
+            slow: None,
+            identical: false,
             equivalence: answer.equivalence,
             place: answer.place,
             average,

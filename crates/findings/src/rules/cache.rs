@@ -1,6 +1,6 @@
 //! The buffer cache and its writers.
 
-use super::{TGDBA, at_most, average, is_io_bound, percent, waited};
+use super::{TGDBA, average, is_io_bound, own_waits, percent, waited};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, Signals};
 use plumb_record::WaitEvent;
@@ -65,7 +65,7 @@ fn together(signals: &Signals, events: &[&str], least: f64) -> Option<(String, u
     (signals.share(ns) > least).then(|| {
         let each = waits.iter().map(|wait| format!("{}: {}", wait.event, waited(signals, wait)));
         let each = each.collect::<Vec<_>>().join("; ");
-        (format!("{each}; without it: {}", at_most(signals, ns)), ns)
+        (format!("{each}; {}", own_waits(signals, ns)), ns)
     })
 }
 

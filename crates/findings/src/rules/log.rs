@@ -1,6 +1,6 @@
 //! The log: writes, commits, switches, and the room in it.
 
-use super::{EVENT_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, percent, waited};
+use super::{EVENT_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, own_waits, percent, waited};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Medium, Origin, Signals};
 use plumb_record::WaitEvent;
@@ -218,7 +218,7 @@ fn switches(signals: &Signals) -> Option<Observed> {
 fn over(signals: &Signals, event: &str, least: f64) -> Option<(String, u64)> {
     let wait = signals.wait(event).filter(|wait| signals.share(wait.time_ns) > least)?;
     is_io_bound(signals).then_some(())?;
-    let evidence = format!("{}; without it: {}", waited(signals, wait), at_most(signals, wait.time_ns));
+    let evidence = format!("{}; {}", waited(signals, wait), own_waits(signals, wait.time_ns));
     Some((evidence, wait.time_ns))
 }
 

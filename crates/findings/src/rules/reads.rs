@@ -1,6 +1,6 @@
 //! Reads: latency by event and by tablespace, sizes of requests, limits of the device.
 
-use super::{EVENT_GATE, OWN, TDPPT, at_most, average, count, is_io_bound, percent, waited};
+use super::{EVENT_GATE, OWN, TDPPT, at_most, average, count, is_io_bound, own_waits, percent, waited};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Medium, Origin, Signals, TablespaceIo};
 use plumb_record::{IoTally, WaitEvent};
@@ -285,7 +285,7 @@ fn waits_are_not_requests(signals: &Signals) -> Option<Observed> {
 fn read_by_others(signals: &Signals) -> Option<Observed> {
     let wait = signals.wait("read by other session").filter(|wait| signals.share(wait.time_ns) > 0.02)?;
     is_io_bound(signals).then_some(())?;
-    let evidence = format!("{}; without it: {}", waited(signals, wait), at_most(signals, wait.time_ns));
+    let evidence = format!("{}; {}", waited(signals, wait), own_waits(signals, wait.time_ns));
     let study = if signals.uses.cache { signals.study("db_cache_size=16M,256M") } else { String::new() };
     Some(
         Observed::new("Sessions wait for blocks that others read", evidence)

@@ -1,6 +1,8 @@
 //! Rules of the time model: I/O or not, processors, the top event, contention.
 
-use super::{EVENT_GATE, IO_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, percent, waited};
+use super::{
+    EVENT_GATE, IO_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, own_waits, percent, waited,
+};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, Signals};
 use plumb_record::WaitEvent;
@@ -236,7 +238,7 @@ fn top_event(signals: &Signals) -> Option<Observed> {
         ));
     } else {
         saves = wait.time_ns;
-        evidence.push_str(&format!("; without it: {}", at_most(signals, saves)));
+        evidence.push_str(&format!("; {}", own_waits(signals, saves)));
     }
     let (advice, mut factor) = match signals.origin {
         Origin::Run => advice_of(signals, &wait.event),
@@ -308,7 +310,7 @@ fn contention(signals: &Signals, events: &[&str], least: f64) -> Option<(String,
     }
     let each = waits.iter().map(|wait| format!("{}: {}", wait.event, waited(signals, wait)));
     let each = each.collect::<Vec<_>>().join("; ");
-    Some((format!("{each}; without it: {}", at_most(signals, ns)), ns))
+    Some((format!("{each}; {}", own_waits(signals, ns)), ns))
 }
 
 fn latches(signals: &Signals) -> Option<Observed> {

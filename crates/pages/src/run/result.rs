@@ -53,7 +53,7 @@ pub fn findings(record: &Record) -> Option<Section> {
     let section = Section::front("findings", "Findings");
     let section = match record.findings.iter().any(|finding| finding.saves_ns.is_some()) {
         true => section.note(
-            "ordered by the DB time that could be saved at most, after doubts about the figures; savings overlap",
+            "ordered by the DB time that could be saved, after doubts about the figures; savings overlap, and what queues behind a wait goes with it",
         ),
         false => section,
     };

@@ -2,10 +2,11 @@
 
 use super::words;
 use crate::run::findings_table;
+use plumb_proof::verdict::Verdict;
 use plumb_report::Section;
 use plumb_report::format::{Change, Ends, Figure, Share};
 use plumb_report::table::Facts;
-use plumb_study::analysis::result::{Analysis, Recommendation, StudyState};
+use plumb_study::analysis::result::{Analysis, JudgedClaim, Recommendation, StudyState};
 use plumb_study::vocabulary::Assignment;
 
 /// Shows the recommended settings, the findings, and the effects not tested.
@@ -13,7 +14,7 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
     let mut facts = Facts::default();
     match &analysis.recommendation {
         Some(recommendation) => recommend(analysis, recommendation, &mut facts),
-        None => facts.add("Use", nothing_else(analysis)),
+        None => facts.add("Use", undecided(analysis)),
     }
     for places in words::one_device(analysis) {
         facts.add("Places", format!("{places}: directories are compared, not devices"));
@@ -29,14 +30,38 @@ pub(super) fn advice(analysis: &Analysis) -> Section {
     }
 }
 
-/// Returns the reason why no other settings are recommended.
-pub(crate) fn nothing_else(analysis: &Analysis) -> &'static str {
+/// Returns the settings that claims prove better, where all comparisons of arms together decide
+/// nothing; otherwise the reason why no other settings are recommended.
+pub(crate) fn undecided(analysis: &Analysis) -> String {
     if analysis.state == StudyState::Interrupted {
-        "not told before the study's end"
-    } else if analysis.claims.iter().any(|claim| claim.asked_only) {
-        "nothing else: what is proved was only asked for, and no receipt shows more"
-    } else {
-        "nothing else: no arm was proved better than the reference"
+        return "not told before the study's end".to_string();
+    }
+    if analysis.claims.iter().any(|claim| claim.asked_only) {
+        return "nothing else: what is proved was only asked for, and no receipt shows more".to_string();
+    }
+    let changed = |claim: &JudgedClaim| {
+        let written = analysis.study.claims.iter().find(|written| written.name == claim.name)?;
+        let levels = analysis.study.factors.get(written.change.factor)?;
+        let better = match claim.verdict {
+            Verdict::Faster(_) => written.change.to,
+            Verdict::Slower(_) => written.change.from,
+            _ => return None,
+        };
+        let level = levels.levels.get(better).filter(|_| written.with.is_none())?;
+        Some(assignments(&level.settings))
+    };
+    let own_measure = |claim: &&JudgedClaim| claim.measure.is_none();
+    let proved: Vec<String> = analysis
+        .claims
+        .iter()
+        .enumerate()
+        .filter(|(_, claim)| own_measure(claim))
+        .filter_map(|(index, claim)| Some(format!("{} (claim {})", changed(claim)?, index + 1)))
+        .collect();
+    let arms = analysis.arms.len();
+    match &proved[..] {
+        [] => "nothing else: no arm was proved better than the reference".to_string(),
+        proved => format!("{}; the best of all {arms} arms is not decided", proved.join(", ")),
     }
 }
 

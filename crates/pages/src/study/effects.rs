@@ -1,7 +1,7 @@
 //! Effects with intervals, of claims, factors and their pairs; and the arms.
 
 use super::with_unit;
-use crate::tone_of;
+use crate::tone_of_standing;
 use plumb_record::IoTally;
 use plumb_report::Section;
 use plumb_report::axis::LogAxis;
@@ -31,7 +31,7 @@ pub(super) fn claims(analysis: &Analysis) -> Section {
     let rows = analysis.claims.iter().enumerate().map(|(index, claim)| Row {
         name: format!("{} {}", index + 1, claim.name),
         effect: claim.effect.as_ref(),
-        last: Cell::from(claim.label()).with_tone(tone_of(&claim.verdict)),
+        last: Cell::from(claim.label()).with_tone(tone_of_standing(Some(claim.standing()))),
     });
     Section::front("effects", "Effects of the Claims")
         .note("change of the measure from reference to treatment, laid out by its logarithm: the typical one, the pseudo-median of ratios within blocks")

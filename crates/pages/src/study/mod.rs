@@ -47,7 +47,7 @@ pub fn document(analysis: &Analysis) -> Document {
         width: WIDTH,
         state: State {
             of: "Study".to_string(),
-            word: analysis.headline().to_string(),
+            word: analysis.headline(),
             tone: tone_of_standing(analysis.standing()),
         },
         basis: analysis.tally(),

@@ -3,7 +3,7 @@
 //! The verdicts come first, a line each; then the recommended settings, the noise floor, the test
 //! of order, and the runs. Longer values continue on the next line.
 
-use super::advice::{assignments, gain, nothing_else};
+use super::advice::{assignments, gain, undecided};
 use super::effects::other_figure;
 use super::words;
 use crate::run::device_line;
@@ -58,7 +58,7 @@ fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     let width = width.min(NAME_WIDTH);
     let line = |(index, claim): &(usize, &JudgedClaim), text: String| {
         let name = claim.name.chars().take(width).collect::<String>();
-        (format!("  {:>2} {name:<width$}  {:<7}  ", index + 1, claim.outcome_word()), text)
+        (format!("  {:>2} {name:<width$}  {:<8}  ", index + 1, claim.outcome_word()), text)
     };
     let whole = |claim: &(usize, &JudgedClaim)| line(claim, words::verdict(analysis, claim.1));
     let mut lines: Vec<(String, String)> = worst_first.iter().map(whole).collect();
@@ -91,7 +91,7 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
             lines.push(("Use", settings.join(" ")));
             lines.push(("Gain", format!("{} against {}", gain(recommendation), recommendation.against)));
         }
-        None => lines.push(("Use", nothing_else(analysis).to_string())),
+        None => lines.push(("Use", undecided(analysis))),
     }
     let floor = analysis.floors().map(|[(least_name, least), (most_name, most)]| {
         let (least, most) = (Share(least).figure(), Share(most).figure());

@@ -2,11 +2,12 @@
 
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
-use super::{document, sections, summary as screen};
+use super::{document, junit, sections, summary as screen};
 use crate::{browser, page_rules, section_text};
+use plumb_proof::verdict::Verdict;
 use plumb_report::html::render_section;
 use plumb_report::{Document, Headline, html, summary, text};
-use plumb_study::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, EndsNanos, WhyPart};
+use plumb_study::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, ClaimOutcome, EndsNanos, WhyPart};
 use plumb_study::compare::COMPARE_SCHEMA_VERSION;
 use plumb_study::vocabulary::{Figure, Measure};
 
@@ -107,11 +108,26 @@ fn a_narrow_terminal_is_kept_within() {
 }
 
 #[test]
+fn an_open_claim_fails_whatever_is_proved() {
+    let mut study = parallel_sort();
+    study.claims.retain(|claim| matches!(claim.verdict, Verdict::Faster(_)));
+    study.claims.truncate(2);
+    study.claims.iter_mut().for_each(|claim| claim.outcome = ClaimOutcome::Holds);
+    assert_eq!((study.headline().as_str(), study.exit_code()), ("PROVED faster", 0));
+    study.claims[1].outcome = ClaimOutcome::Open;
+    assert_eq!((study.headline().as_str(), study.exit_code()), ("first claim PROVED faster", 3));
+    study.claims.remove(0);
+    assert_eq!((study.headline().as_str(), study.exit_code()), ("NOT HELD", 3));
+    let xml = junit(&study);
+    assert!(xml.contains("failures=\"1\"") && xml.contains("message=\"NOT HELD: proved faster by"), "{xml}");
+}
+
+#[test]
 fn the_worst_verdict_is_the_studys() {
     for (study, headline, code) in
         [(parallel_sort(), "REFUTED", 7), (troubled(), "IMPOSSIBLE", 6), (unborn(), "UNFINISHED", 3)]
     {
-        assert_eq!((study.headline(), study.exit_code()), (headline, code));
+        assert_eq!((study.headline().as_str(), study.exit_code()), (headline, code));
     }
     assert!(
         text::render(&document(&troubled()))

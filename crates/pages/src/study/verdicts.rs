@@ -2,7 +2,7 @@
 
 use super::effects::of_claims;
 use super::words;
-use crate::tone_of;
+use crate::tone_of_standing;
 use plumb_report::Section;
 use plumb_report::format::{Change, Count, Ends, Figure, Probability, Seconds, Share};
 use plumb_report::table::{Cell, Facts, Table, Tone};
@@ -79,7 +79,7 @@ pub(super) fn verdicts(analysis: &Analysis) -> Section {
         };
         table.row(vec![
             Cell::from((index + 1).to_string()),
-            Cell::from(words::verdict(analysis, claim)).with_tone(tone_of(&claim.verdict)),
+            Cell::from(words::verdict(analysis, claim)).with_tone(tone_of_standing(Some(claim.standing()))),
             Cell::from(&claim.text),
             Cell::from(claim.outcome_word()).with_tone(outcome),
         ]);

@@ -3,7 +3,7 @@
 use plumb_proof::verdict::Verdict;
 use plumb_report::format::{Ends, Figure};
 use plumb_study::analysis::block_time::BlockTime;
-use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
+use plumb_study::analysis::result::{Analysis, JudgedClaim};
 use plumb_study::definition::Expectation;
 use std::collections::BTreeMap;
 
@@ -32,9 +32,8 @@ pub(super) fn why_open(analysis: &Analysis, claim: &JudgedClaim) -> Option<Strin
 
 /// Returns the expectation of a claim that is open although its effect is proved.
 fn open_although_proved(analysis: &Analysis, claim: &JudgedClaim) -> Option<Expectation> {
-    let proved = matches!(claim.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. });
     let written = analysis.study.claims.iter().find(|written| written.name == claim.name)?;
-    (proved && claim.outcome == ClaimOutcome::Open).then_some(written.expects)
+    claim.is_open_although_proved().then_some(written.expects)
 }
 
 /// Returns the places of a study that lie on one device, a sentence for each device.
@@ -51,6 +50,7 @@ pub(super) fn one_device(analysis: &Analysis) -> Vec<String> {
 mod tests {
     use super::super::fixture::parallel_sort;
     use super::*;
+    use plumb_study::analysis::result::ClaimOutcome;
 
     #[test]
     fn blocks_that_are_needed_are_said_as_time() {

@@ -9,7 +9,7 @@ use plumb_audit::{Backing, Experiment, PublishedClaim, audit, catalog, parse};
 use plumb_pages::{audit as page, study};
 use plumb_record::outside;
 use plumb_report::html;
-use plumb_study::analysis::result::{ClaimOutcome, JudgedClaim, Standing};
+use plumb_study::analysis::result::{JudgedClaim, Standing};
 use plumb_study::{StudyError, bundle, verify};
 use plumb_units::nearest;
 use std::fs;
@@ -164,10 +164,5 @@ fn asked(experiment: &Experiment) -> &str {
 
 /// Returns the standing of a study's claim. The proved effect may be less than the claimed one.
 fn standing(judged: &JudgedClaim) -> Standing {
-    match judged.outcome {
-        ClaimOutcome::Holds => Standing::Proved,
-        ClaimOutcome::Refuted => Standing::Refuted,
-        ClaimOutcome::Open if judged.verdict.standing() == Standing::Proved => Standing::NotProved,
-        ClaimOutcome::Open => judged.verdict.standing(),
-    }
+    judged.standing()
 }

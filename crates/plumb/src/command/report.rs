@@ -125,13 +125,16 @@ fn best(bundle: &Path, factor: &str, limit: Option<&str>, shown: PrintForm) -> R
 /// Prints the report of all reports of some files in the order of their begin; in the order of the
 /// files where a begin is in a form that is not known.
 fn of_series(arguments: &Report) -> Result<Outcome, Failure> {
-    let mut imports = Vec::new();
+    let (mut imports, mut all) = (Vec::new(), Vec::<(String, Record)>::new());
     for file in &arguments.series {
+        if file.is_dir() {
+            all.push((file.display().to_string(), run_record(file)?.1));
+            continue;
+        }
         let read = Source::read(file).and_then(|source| import(&source, READERS, env!("CARGO_PKG_VERSION")));
         imports.extend(read.map_err(|error| Failure::run(error.to_string()))?);
     }
-    let mut all: Vec<(String, Record)> =
-        imports.into_iter().filter_map(|import| Some((import.imported.file, import.record?))).collect();
+    all.extend(imports.into_iter().filter_map(|import| Some((import.imported.file, import.record?))));
     let Some((_, first)) = all.first() else {
         return Err(Failure::run("--series: no report says how long its interval was".to_string()));
     };

@@ -24,13 +24,23 @@ pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
             "runs": verified.runs,
             "claims": claims,
             "hash": verified.evidence,
+            "judged_again": verified.judged_again,
+            "differences": verified.differences,
         }))?;
         return Ok(Outcome::Fine);
     }
     let claims = verified.analysis.as_ref().map(|analysis| analysis.claims.len());
     let follows = claims.map_or("it has not come to an analysis yet".to_string(), |claims| {
         let claims = if claims == 1 { "1 claim".to_string() } else { format!("{claims} claims") };
-        format!("every number and verdict of {claims} follows from the raw records")
+        match (verified.judged_again, verified.differences.len()) {
+            (None, _) => format!("every number and verdict of {claims} follows from the raw records"),
+            (Some(schema), 0) => {
+                format!("{claims} judged again (schema {schema} then): every verdict is the same")
+            }
+            (Some(schema), differ) => {
+                format!("{claims} judged again (schema {schema} then): {differ} differ, as listed")
+            }
+        }
     });
     output::print(&format!(
         "{}: {} files as they were written, {} runs; {follows}; hash {}\n",
@@ -39,5 +49,8 @@ pub fn run(arguments: &Verify) -> Result<Outcome, Failure> {
         verified.runs,
         verified.evidence
     ))?;
+    for difference in &verified.differences {
+        output::print(&format!("  {difference}\n"))?;
+    }
     Ok(Outcome::Fine)
 }

@@ -13,14 +13,15 @@ use super::doubts::contradicted;
 use super::figures::Figures;
 use super::head::created;
 use super::result::{
-    ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, JudgedClaim, PhasePart, Recommendation, StolenFigure,
+    ClaimOutcome, DoubtfulFact, DoubtfulRuns, EndsNanos, Interaction, JudgedClaim, PhasePart, Recommendation,
+    StolenFigure,
 };
 use super::stability::{Stability, effect};
 use super::steal_time::MUCH;
 use super::used_blocks::UsedBlocks;
 use super::{Judgements, units};
 use crate::bundle::Settled;
-use crate::definition::Claim;
+use crate::definition::{Claim, Study};
 use crate::plan::Plan;
 use crate::vocabulary::Better;
 use plumb_proof::best::{self, Arms, Best, Gain};
@@ -167,7 +168,7 @@ pub(super) fn findings(
     judged: &Judgements,
     doubtful: Option<&DoubtfulRuns>,
 ) -> Vec<Finding> {
-    let Judgements { claims, stability, recommendation, .. } = judged;
+    let Judgements { claims, stability, recommendation, interactions, .. } = judged;
     let mut findings = Vec::new();
     findings.extend(units::findings(used));
     findings.extend(marked(used));
@@ -181,6 +182,7 @@ pub(super) fn findings(
     findings.extend(critical(used));
     findings.extend(undecided(used, claims));
     findings.extend(mixed(claims));
+    findings.extend(at_some_levels(&used.contents.plan.study, claims, interactions));
     findings.extend(looks_too_large(claims));
     findings.extend(one_phase(&used.contents.plan.study.claims, claims));
     findings.extend(one_database(used));
@@ -214,6 +216,48 @@ fn mixed(claims: &[JudgedClaim]) -> Vec<Finding> {
         )
     };
     claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Mixed { .. })).map(row).collect()
+}
+
+/// Returns the proved interactions of a claim's factor, if the claim is about all levels of the
+/// other factors: its effect is then one of some levels.
+fn interacting<'a>(study: &Study, claim: &Claim, interactions: &'a [Interaction]) -> Vec<&'a Interaction> {
+    let name = study.factors.get(claim.change.factor).map_or("", |factor| factor.name.as_str());
+    let of_claim = |change: &str| change.split(' ').next() == Some(name);
+    let proved = |found: &&Interaction| found.p.is_some_and(|p| p <= study.alpha);
+    let is_main = claim.with.is_none() && claim.at.is_empty();
+    let own = interactions.iter().filter(|found| of_claim(&found.first) || of_claim(&found.second));
+    own.filter(proved).filter(|_| is_main).collect()
+}
+
+/// Findings for claims over all levels whose effect depends on another factor.
+fn at_some_levels(study: &Study, claims: &[JudgedClaim], interactions: &[Interaction]) -> Vec<Finding> {
+    let row = |(written, judged): (&Claim, &JudgedClaim)| {
+        let found = interacting(study, written, interactions);
+        let first = found.first()?;
+        let p = first.p.unwrap_or(1.0);
+        let evidence = format!(
+            "{} with {}: {:+.1}% between the two effects (p = {p:.4})",
+            first.first,
+            first.second,
+            100.0 * (first.effect.ratio - 1.0)
+        );
+        Some(finding(
+            format!("{} is a mean of effects that differ: it holds at some levels", judged.name),
+            evidence,
+            "claim it at each level (`at = { ... }`): a mean of unlike effects is no setting's",
+        ))
+    };
+    study.claims.iter().zip(claims).filter_map(row).collect()
+}
+
+/// Adds to the reasons of a claim over all levels that its effect depends on another factor.
+pub(super) fn say_at_some_levels(study: &Study, claims: &mut [JudgedClaim], interactions: &[Interaction]) {
+    for (written, judged) in study.claims.iter().zip(claims) {
+        if let Some(found) = interacting(study, written, interactions).first() {
+            let said = format!("at some levels: it depends on {} with {}", found.first, found.second);
+            judged.reasons.insert(0, said);
+        }
+    }
 }
 
 /// Findings for claims proved by a study with less than 80% power for such effects.
@@ -416,9 +460,9 @@ fn use_these(
                 format!("study again with --blocks {needed} or more{}", in_time(used, needed as u64)),
             ),
             (None, false) => finding(
-                "No arm is better than the reference beyond doubt",
-                format!("{blocks} blocks, all comparisons of arms together"),
-                "keep the settings of the reference, but for what a claim proves of them",
+                "Which arm is the best is not decided",
+                format!("{blocks} blocks, all {} arms compared together", plan.schedule.arms),
+                "what a claim proves holds for its own arms: use that, and otherwise the reference's settings",
             ),
         });
     };
@@ -523,10 +567,8 @@ fn critical(used: &UsedBlocks<'_>) -> Option<Finding> {
 
 fn undecided(used: &UsedBlocks<'_>, claims: &[JudgedClaim]) -> Option<Finding> {
     let is_open = |claim: &&JudgedClaim| {
-        matches!(
-            claim.verdict,
-            Verdict::NotProved { .. } | Verdict::Typical { .. } | Verdict::NoFigure { .. }
-        ) && claim.outcome != ClaimOutcome::Refuted
+        matches!(claim.verdict, Verdict::NotProved { .. } | Verdict::NoFigure { .. })
+            && claim.outcome != ClaimOutcome::Refuted
     };
     let open: Vec<&JudgedClaim> = claims.iter().filter(is_open).collect();
     let first = open.first()?;

@@ -19,7 +19,7 @@ use crate::definition::{Claim, Expectation, Study};
 use crate::plan::Plan;
 use crate::vocabulary::{Figure, Measure};
 use plumb_proof::ProofError;
-use plumb_proof::average::{self, Means, RatioOfMeans, slow_runs};
+use plumb_proof::average::{self, Means, RatioOfMeans, SlowSeen, slow_runs};
 use plumb_proof::change_point::{self, Search};
 use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Observations, log_ratio};
@@ -27,7 +27,7 @@ use plumb_proof::family::{self, Advice, Answer, Asks, Looks, OnAverage, Place, Q
 use plumb_proof::interval::Interval;
 use plumb_proof::noise;
 use plumb_proof::order::{self, After};
-use plumb_proof::randomisation::{fewest_blocks, shape_p};
+use plumb_proof::randomisation::{fewest_blocks, shape_p, spread};
 use plumb_proof::verdict::{
     ArmChange, Average, Better, Difference, Evidence, Judgement, POWER, Sought, Standing, Verdict, judge,
 };
@@ -40,8 +40,10 @@ pub(super) struct Tested {
     average: Option<RatioOfMeans>,
     shape_p: Option<f64>,
     wanders_p: Option<f64>,
-    slow: Option<SlowShare>,
+    slow: Option<SlowSeen>,
     carry_over: Option<After>,
+    coarse: Option<String>,
+    spread: f64,
 }
 
 impl Tested {
@@ -96,6 +98,8 @@ pub(super) fn test(figures: &Figures<'_>) -> Tests {
         claims.push(found.and_then(|Numbers { contrast, observations, means, slow }| {
             let answer = answer.ok_or("no block could be used")?;
             Ok(Tested {
+                spread: spread(&contrast),
+                coarse: coarse(&contrast, &observations, measure(study, claim), asks),
                 asks,
                 answer,
                 interval: interval(looks, &contrast, asks, &answer),
@@ -136,7 +140,48 @@ struct Numbers {
     contrast: Contrast,
     observations: Observations,
     means: Option<Means>,
-    slow: Option<SlowShare>,
+    slow: Option<SlowSeen>,
+}
+
+/// Returns why figures cannot prove an equality or a margin: a clock too coarse for it.
+fn coarse(contrast: &Contrast, observations: &Observations, measure: &Measure, asks: Asks) -> Option<String> {
+    let (Asks::Equality(margin) | Asks::NotBeyond(margin)) = asks else { return None };
+    let mut logs: Vec<f64> = observations.logs().iter().flatten().copied().collect();
+    logs.sort_unstable_by(f64::total_cmp);
+    let middle = logs.get(logs.len() / 2)?.exp();
+    let one_number = contrast.blocks() > 0 && contrast.is_alike();
+    let step = match contrast.unit() {
+        _ if one_number && measure.is_exact() => return None,
+        _ if one_number => step_of(middle),
+        unit if unit >= margin.abs() => unit * middle,
+        _ => return None,
+    };
+    let (unit, percent) = (measure.unit(), 100.0 * step / middle);
+    let step = plain(step);
+    let space = if unit.is_empty() || unit == "%" { "" } else { " " };
+    let clock = format!("the clock of these figures is {step}{space}{unit}");
+    Some(match one_number {
+        true => format!("{clock} or finer, and all of them are one number: what it hides is unknown"),
+        false => format!("{clock}, {percent:.1}% of them: no equality within less can be seen"),
+    })
+}
+
+/// Returns the largest power of ten that a figure is a multiple of.
+fn step_of(figure: f64) -> f64 {
+    let largest = figure.log10().floor() as i32;
+    let is_multiple = |step: &f64| ((figure / step).round() * step / figure - 1.0).abs() < 1e-9;
+    let mut steps = (0..DIGITS).map(|digit| 10f64.powi(largest - digit));
+    steps.find(is_multiple).unwrap_or(10f64.powi(largest - DIGITS))
+}
+
+/// Digits of a figure that are searched for the step of its clock.
+const DIGITS: i32 = 9;
+
+/// Prints a figure with three digits at most.
+fn plain(figure: f64) -> String {
+    let decimals = (2 - figure.log10().floor() as i32).clamp(0, 12) as usize;
+    let text = format!("{figure:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
 /// Returns the question put to a claim's effect: better by 20% is a time of 80%, or a rate of 120%.
@@ -182,7 +227,7 @@ fn no_ratio(used: &UsedBlocks<'_>, measure: &Measure, error: &ProofError) -> Str
 }
 
 /// Returns the mean times of both sides, and the slow runs; an interaction has neither.
-fn averages(plan: &Plan, claim: &Claim, observations: &Observations) -> (Option<Means>, Option<SlowShare>) {
+fn averages(plan: &Plan, claim: &Claim, observations: &Observations) -> (Option<Means>, Option<SlowSeen>) {
     if claim.with.is_some() {
         return (None, None);
     }
@@ -216,13 +261,8 @@ fn averages(plan: &Plan, claim: &Claim, observations: &Observations) -> (Option<
     };
     let single = sides.to.len() == 1 && sides.from.len() == 1;
     let slow = (single && observations.blocks() > 0).then(|| {
-        let found = slow_runs(&runs(&to), &runs(&from));
-        SlowShare {
-            slow: found.slow as u64,
-            runs: found.runs as u64,
-            low: found.share.low,
-            high: found.share.high,
-        }
+        let (to, from) = (runs(&to), runs(&from));
+        SlowSeen { treatment: slow_runs(&to, &from), reference: slow_runs(&from, &from) }
     });
     let kind = if better == Better::Higher { average::Figures::Rates } else { average::Figures::Times };
     (Some(Means::new(means(&to), means(&from), kind)), slow)
@@ -275,7 +315,12 @@ fn judged(
         average: some.and_then(Tested::on_average),
         shape_p: some.and_then(|tested| tested.shape_p),
         wanders_p: some.and_then(|tested| tested.wanders_p),
-        slow_runs: some.and_then(|tested| tested.slow),
+        slow_runs: some.and_then(|tested| tested.slow).map(|SlowSeen { treatment, .. }| SlowShare {
+            slow: treatment.slow as u64,
+            runs: treatment.runs as u64,
+            low: treatment.share.low,
+            high: treatment.share.high,
+        }),
         carry_over: some.and_then(|tested| tested.carry_over),
         p: tested.map(|tested| tested.answer.p()),
         adjusted_p: tested.map(|tested| tested.answer.adjusted_p),
@@ -289,10 +334,9 @@ fn judged(
         verdict: judgement.verdict,
         smallest_effect: tested.and_then(|tested| {
             let (blocks, level) = (tested.contrast.blocks(), tested.answer.level);
-            let found =
-                noise::smallest_effect(blocks, tested.contrast.deviation(), level, POWER, plan.schedule.seed);
+            let found = noise::smallest_effect(blocks, tested.spread, level, POWER, plan.schedule.seed);
             // Figures without spread show no noise floor.
-            (found.is_finite() && found > 0.0).then(|| found.exp_m1())
+            (found.is_finite() && found > 0.0).then(|| (found + tested.contrast.unit()).exp_m1())
         }),
         covered: some.filter(|_| is_of_effect).and_then(|_| why::covered(used, claim)),
         equivalence: tested.and_then(|tested| tested.answer.equivalence),
@@ -339,10 +383,13 @@ fn verdict(
             level: answer.level,
             blocks: contrast.blocks(),
             blocks_min: if contrast.blocks() > 0 { fewest_blocks(share, answer.level) } else { 1 },
-            deviation: tested.contrast.deviation(),
+            deviation: tested.spread,
+            unit: tested.contrast.unit(),
         },
         equivalence: answer.equivalence,
         place: answer.place,
+        slow: tested.slow,
+        identical: contrast.is_alike(),
         average: tested.average.zip(answer.on_average).map(|(found, lies)| Average {
             lies,
             ratio: found.ratio,
@@ -360,6 +407,14 @@ fn verdict(
         },
         seed,
     });
+    let open = matches!(
+        judgement.verdict,
+        Verdict::NotProved { .. } | Verdict::Equal { .. } | Verdict::NotSlower { .. }
+    );
+    if let Some(reason) = tested.coarse.clone().filter(|_| open) {
+        judgement.reasons.push(reason.clone());
+        judgement.verdict = Verdict::NoFigure { reason };
+    }
     if let Some(sentence) = lost(contrast) {
         judgement.reasons.insert(0, sentence);
     }
@@ -427,7 +482,7 @@ fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcom
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_proof::verdict::{Change, More, Side, Typically};
+    use plumb_proof::verdict::{Beside, Change, More, Side, Typically};
 
     #[test]
     fn more_of_a_rate_is_asked_for_above() {
@@ -444,12 +499,11 @@ mod tests {
     fn a_verdict_bears_on_what_was_expected() {
         let change = Change { percent: 30.0, low: 25.0, high: 35.0 };
         let faster = Verdict::Faster(change);
-        let equal = Verdict::Equal { within: 5.0 };
+        let equal = Verdict::Equal { within: 5.0, beside: None };
         let open = Verdict::NotProved { floor: 1.0, more: More::Never };
-        let not_slower = Verdict::NotSlower { by: 3.0, change };
+        let not_slower = Verdict::NotSlower { by: 3.0, change, beside: Beside::default() };
         let typically = Typically::Differs(Side::Faster, change);
         let mixed = Verdict::Mixed { typically, on_average: Side::Slower, average: change };
-        let typical = Verdict::Typical { typically: Typically::Equal(5.0), average: change };
         for (expects, place, verdict, expected) in [
             ("faster", Place::Open, &faster, ClaimOutcome::Holds),
             ("faster by at least 20%", Place::Below, &faster, ClaimOutcome::Holds),
@@ -464,12 +518,10 @@ mod tests {
             ("equal within 5%", Place::Within, &equal, ClaimOutcome::Holds),
             ("faster", Place::Open, &open, ClaimOutcome::Open),
             ("faster", Place::Open, &mixed, ClaimOutcome::Open),
-            ("equal within 5%", Place::Within, &typical, ClaimOutcome::Open),
             ("not slower by 3%", Place::Below, &not_slower, ClaimOutcome::Holds),
             ("not slower by 3%", Place::Below, &faster, ClaimOutcome::Holds),
             ("not slower by 3%", Place::Open, &open, ClaimOutcome::Open),
             ("not slower by 3%", Place::Above, &open, ClaimOutcome::Refuted),
-            ("not slower by 3%", Place::Below, &typical, ClaimOutcome::Open),
         ] {
             let expects = Expectation::parse(expects).expect("a form that is known");
             assert_eq!(outcome(expects, place, verdict), expected, "{expects} {verdict}");

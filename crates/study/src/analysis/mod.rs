@@ -58,10 +58,12 @@ impl Judgements {
         let (stability, tests) = (Stability::of(figures), claims::test(figures));
         let mut claims = claims::judge_all(figures.used, &stability, &tests);
         advice::say_what_answered(figures.used, &mut claims, doubtful);
+        let interactions = effects::interactions(figures);
+        advice::say_at_some_levels(&figures.plan().study, &mut claims, &interactions);
         Judgements {
             recommendation: advice::recommendation(figures, &tests, &claims, doubtful),
             main_effects: effects::main_effects(figures),
-            interactions: effects::interactions(figures),
+            interactions,
             stability,
             claims,
         }

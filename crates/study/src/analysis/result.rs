@@ -23,7 +23,7 @@ use serde::Serialize;
 
 /// Version of the analysis as it is written; it grows when a field changes
 /// its meaning or is removed.
-pub const ANALYSIS_SCHEMA_VERSION: u32 = 7;
+pub const ANALYSIS_SCHEMA_VERSION: u32 = 8;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Analysis {

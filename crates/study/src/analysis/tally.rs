@@ -29,15 +29,27 @@ impl Analysis {
         self.standing().map_or(0, Standing::exit_code)
     }
 
-    /// Returns the standing in a word. Claims that are all proved in the same way give their label.
+    /// Returns the answer in a few words: the standing of the worst claim, or the label that all
+    /// proved claims share. If other claims are merely open, a first claim that holds is the answer,
+    /// because a study's first claim is its question.
     #[must_use]
-    pub fn headline(&self) -> &'static str {
+    pub fn headline(&self) -> String {
         if self.state == StudyState::Interrupted {
-            return "UNFINISHED";
+            return "UNFINISHED".to_string();
         }
-        let (Some(verdict), Some(standing)) = (self.verdict(), self.standing()) else { return "no claim" };
+        let (Some(verdict), Some(standing)) = (self.verdict(), self.standing()) else {
+            return "no claim".to_string();
+        };
         let alike = self.claims.iter().all(|claim| claim.verdict.label() == verdict.label());
-        if standing == Standing::Proved && alike { verdict.label() } else { standing.word() }
+        if standing == Standing::NotProved && self.claims.iter().all(JudgedClaim::is_open_although_proved) {
+            return "NOT HELD".to_string();
+        }
+        let first = self.claims.first().filter(|claim| claim.standing() == Standing::Proved);
+        if let Some(first) = first.filter(|_| standing == Standing::NotProved) {
+            return format!("first claim {}", first.label());
+        }
+        let word = if standing == Standing::Proved && alike { verdict.label() } else { standing.word() };
+        word.to_string()
     }
 
     /// Counts claims by outcome in one line: `3 of 6 claims held, 1 REFUTED, 2 open`.
@@ -81,12 +93,22 @@ impl Analysis {
 }
 
 impl JudgedClaim {
-    /// Returns the standing of the verdict. A refuted claim has `Refuted`,
-    /// unless its verdict is worse.
+    /// Returns the standing of the claim: that of its outcome, unless the verdict is worse. A
+    /// proved effect does not help a claim that it leaves open.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        let own = self.verdict.standing();
-        if self.outcome == ClaimOutcome::Refuted { own.min(Standing::Refuted) } else { own }
+        let answer = match self.outcome {
+            ClaimOutcome::Holds => Standing::Proved,
+            ClaimOutcome::Refuted => Standing::Refuted,
+            ClaimOutcome::Open => Standing::NotProved,
+        };
+        self.verdict.standing().min(answer)
+    }
+
+    /// True if an effect is proved that leaves the claim open.
+    #[must_use]
+    pub fn is_open_although_proved(&self) -> bool {
+        self.outcome == ClaimOutcome::Open && self.verdict.standing() == Standing::Proved
     }
 
     /// Returns the effect that refutes the claim if nothing else is proved, so
@@ -108,7 +130,19 @@ impl JudgedClaim {
             let change = format!("{} {}", Change(ratio).figure(), Ends { low, high }.figure());
             return format!("{}: the change is {change}, which excludes the claim", self.label());
         }
-        format!("{}{}", self.verdict, if self.asked_only { " (asked only)" } else { "" })
+        let asked_only = if self.asked_only { " (asked only)" } else { "" };
+        // An effect that is proved against the claim must not look like a proof of it.
+        let answer = match self.outcome {
+            _ if self.verdict.standing() != Standing::Proved => None,
+            ClaimOutcome::Holds => None,
+            ClaimOutcome::Refuted => Some("REFUTED"),
+            ClaimOutcome::Open => Some("NOT HELD"),
+        };
+        let verdict = self.verdict.to_string();
+        match answer {
+            Some(answer) => format!("{answer}: {}{asked_only}", verdict.replacen("PROVED", "proved", 1)),
+            None => format!("{verdict}{asked_only}"),
+        }
     }
 
     /// Returns the share of the difference in the excluded statistic, as it is printed.
@@ -127,6 +161,7 @@ impl JudgedClaim {
         match self.outcome {
             ClaimOutcome::Holds => "holds",
             ClaimOutcome::Refuted => "REFUTED",
+            ClaimOutcome::Open if self.is_open_although_proved() => "not held",
             ClaimOutcome::Open => "open",
         }
     }

@@ -23,7 +23,7 @@ use plumb_proof::interval::Interval;
 use plumb_proof::median;
 use plumb_proof::multiple::{Outcome as Proved, Step, single_step};
 use plumb_proof::order;
-use plumb_proof::randomisation::{fewest_blocks, interval, tails};
+use plumb_proof::randomisation::{fewest_blocks, interval, spread, tails};
 use plumb_proof::verdict::{self, ArmChange, Evidence, Sought};
 use plumb_record::Record;
 use plumb_record::figures::{DB_CPU, DB_TIME, ELAPSED, FigureGroup};
@@ -267,8 +267,11 @@ fn by_itself<'a>(
             level,
             blocks: effects.len(),
             blocks_min: fewest_blocks(0.5, level),
-            deviation: tested.contrast.deviation(),
+            deviation: spread(&tested.contrast),
+            unit: tested.contrast.unit(),
         },
+        slow: None,
+        identical: false,
         equivalence: None,
         place: Place::Open,
         average,

@@ -66,6 +66,9 @@ pub struct Measure {
     pub better: Better,
 }
 
+/// Units of figures of a target that are counted.
+const COUNTED: [&str; 9] =
+    ["B", "bytes", "rows", "blocks", "pages", "buffers", "requests", "files", "segments"];
 const MEGABYTE: f64 = 1024.0 * 1024.0;
 
 /// Sums bytes, requests and nanoseconds of a stream.
@@ -162,6 +165,26 @@ impl Measure {
             Figure::Measured(unit) => unit,
             Figure::Both(first, Join::Minus, _) => first.unit(),
             Figure::Both(_, Join::Per, _) => "",
+        }
+    }
+
+    /// True if the figure is counted and not read from a clock, so that equal figures are equal.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        match &self.figure {
+            Figure::Count(_) | Figure::Bytes(_) => true,
+            Figure::Measured(unit) => COUNTED.contains(&unit.as_str()),
+            Figure::Both(first, _, second) => first.is_exact() && second.is_exact(),
+            Figure::Elapsed
+            | Figure::DbTime
+            | Figure::DbCpu
+            | Figure::ProcessCpu
+            | Figure::Event(_)
+            | Figure::EventShare(_)
+            | Figure::Rate(_)
+            | Figure::StreamRate(_)
+            | Figure::StreamTime(_)
+            | Figure::Micros(_) => false,
         }
     }
 

@@ -127,7 +127,7 @@ fn blocks_that_would_decide_are_said_as_time() {
 #[test]
 fn effects_that_are_there_are_proved_with_their_size() {
     let context = study(&Machine { direct: 0.7, ..flat() }, 1);
-    assert_eq!(lines(&context), ["PROVED faster", "PROVED EQUAL", "PROVED EQUAL"]);
+    assert_eq!(lines(&context), ["PROVED faster", "PROVED typically EQUAL", "PROVED typically EQUAL"]);
     let effect = context.claims[0].effect.expect("an effect");
     assert!((effect.ratio - 0.7).abs() < 0.01, "{effect:?}");
     assert!(effect.low < Some(0.7) && effect.high > Some(0.69), "{effect:?}");
@@ -142,7 +142,7 @@ fn effects_that_are_there_are_proved_with_their_size() {
 #[test]
 fn equalities_pay_for_their_number() {
     let context = study(&Machine { noise: 0.003, ..flat() }, 1);
-    assert_eq!(lines(&context)[1..], ["PROVED EQUAL", "PROVED EQUAL"]);
+    assert_eq!(lines(&context)[1..], ["PROVED typically EQUAL", "PROVED typically EQUAL"]);
     // The first claim is refuted, but equality may be true of it, so it keeps its share of the
     // error.
     for claim in &context.claims[1..] {
@@ -228,7 +228,7 @@ fn a_treatment_without_a_receipt_is_never_proved() {
         ]
     };
     let context = study(&Machine { direct: 0.5, receipts, ..flat() }, 5);
-    assert_eq!(lines(&context), ["INVALID", "PROVED EQUAL", "INVALID"]);
+    assert_eq!(lines(&context), ["INVALID", "PROVED typically EQUAL", "INVALID"]);
     assert_eq!(
         context.claims[0].verdict.to_string(),
         "INVALID: nothing shows that sort_direct_writes took effect: the sort fitted in memory: this setting had no effect"
@@ -408,7 +408,7 @@ fn a_study_of_equalities_that_stops_early_has_its_verdict() {
         lasting(1.0 + 0.001 * (number % 7) as f64)
     });
     let context = analyse(&contents);
-    assert_eq!(lines(&context), ["PROVED EQUAL"]);
+    assert_eq!(lines(&context), ["PROVED typically EQUAL"]);
     assert!(context.design.blocks_used < 9, "{} blocks", context.design.blocks_used);
 }
 
@@ -448,7 +448,7 @@ fn a_study_that_may_stop_early_does_and_says_so() {
         lasting((0.01 * noise.normal()).exp() * if direct { 0.7 } else { 1.0 })
     });
     let context = analyse(&contents);
-    assert_eq!(lines(&context), ["PROVED faster", "PROVED EQUAL", "PROVED EQUAL"]);
+    assert_eq!(lines(&context), ["PROVED faster", "PROVED typically EQUAL", "PROVED typically EQUAL"]);
     assert!(context.design.blocks_used < 25, "{} blocks", context.design.blocks_used);
     assert_eq!(context.design.stopping, "when every claim is decided or hardly can be, at most 40 blocks");
 }
@@ -844,7 +844,7 @@ fn arms_that_are_pooled_count_alike() {
         });
         record
     }));
-    assert_eq!(lines(&context), ["PROVED EQUAL"]);
+    assert_eq!(lines(&context), ["PROVED typically EQUAL"]);
     assert_eq!(context.claims[0].covered, None, "there is no difference to have a part of");
 }
 
