@@ -51,16 +51,14 @@ pub enum ForeignError {
         cure: &'static str,
     },
     /// No part of the file is a plan of execution.
-    #[error(
-        "{} has no plan: no line of {lines} is of EXPLAIN by PostgreSQL, as text or JSON, or of a table of DBMS_XPLAN \
-         with the columns Id and Operation",
-        path.display()
-    )]
+    #[error("{} has no plan {}", path.display(), no_plan(*lines, *seen))]
     NoPlan {
         /// The file with the plan.
         path: PathBuf,
         /// The number of its lines.
         lines: usize,
+        /// The form of plans that it has and that is not read.
+        seen: Option<&'static str>,
     },
     /// A plan that cannot be used.
     #[error("{} line {line}: {why}", path.display())]
@@ -80,6 +78,15 @@ pub enum ForeignError {
         /// The most that are kept.
         most: usize,
     },
+}
+
+fn no_plan(lines: usize, seen: Option<&str>) -> String {
+    const READ: &str = "EXPLAIN of PostgreSQL as text, JSON, YAML or XML, and tables of DBMS_XPLAN and SQL Monitor with Id and \
+                        Operation";
+    match seen {
+        Some(form) => format!("that is read: it is {form}; read are {READ}"),
+        None => format!("in {lines} lines; read are {READ}"),
+    }
 }
 
 /// A file as text with numbered lines.

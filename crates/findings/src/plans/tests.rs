@@ -139,7 +139,7 @@ INSERT STATEMENT S=1 A=0
 /// A line a row: the operators of each plan, and the differences.
 fn matches(first: &str, second: &str) -> Vec<String> {
     let plans = [plan(PlanSource::Oracle, first), plan(PlanSource::Oracle, second)];
-    let rows = matched(&plans);
+    let rows = matched(&plans.each_ref());
     for (arm, plan) in plans.iter().enumerate() {
         let mut places: Vec<usize> = rows.iter().filter_map(|row| row.places[arm]).collect();
         places.sort_unstable();
@@ -256,7 +256,7 @@ fn a_tree_whose_joins_exchange_their_sides_differs_by_nothing_else() {
             plan
         });
         let mut found = 0;
-        for MatchedRow { places, differences } in matched(&printed) {
+        for MatchedRow { places, differences } in matched(&printed.each_ref()) {
             let [Some(one), Some(another)] = places[..] else { panic!("seed {seed}: an operator alone") };
             let (one, another) = (&printed[0].operations[one], &printed[1].operations[another]);
             assert_eq!(one.object, another.object, "seed {seed}");
