@@ -1,7 +1,7 @@
 //! One sentence about plans: why another one takes longer, or where the time of one goes.
 //!
 //! ```text
-//! 4.19 ms to 400 ms (95 times): Index Scan k_pkey on k became Seq Scan k; plan 2 has no index k_pkey; ...
+//! 4.19 ms to 400 ms (95 times): Index Scan k_pkey on k (1) became Seq Scan k (1); 12 to 32,900 buffers; ...
 //! └─ the best measure that both have: time, buffers or cost
 //!                               └─ the join and the access whose operators changed
 //!                                                                     └─ what differs beside: predicates,
@@ -14,7 +14,7 @@
 use super::matching::{MatchedRow, PlanDifference, is_join, matched, ordered};
 use super::{called, estimates, finding};
 use plumb_record::Finding;
-use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource};
+use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 use plumb_units::{Nanos, RowCount};
 
 /// Factor from which rows and times of one plan differ.
@@ -58,7 +58,9 @@ pub fn own_times(plan: &ExecutionPlan) -> Vec<Option<f64>> {
 }
 
 fn own(plan: &ExecutionPlan, of: Measure) -> Vec<Option<f64>> {
-    let value = |at: usize| of(&plan.operations[at]).map(|figure| figure.value);
+    let value = |at: usize| {
+        of(&plan.operations[at]).map(|figure| figure.value).filter(|_| plan.tree != PlanTree::Unknown)
+    };
     let below = |inputs: &Vec<usize>| inputs.iter().filter_map(|input| value(*input)).sum::<f64>();
     let inputs = plan.inputs();
     // Processes may have spent more time below an operator than the one that waited in it.
@@ -121,21 +123,19 @@ impl<'p> Pair<'p> {
     fn sentence(&self) -> String {
         let number = self.number;
         let is_same = self.first.is_same_plan(self.other);
-        let mut parts = self.changes();
-        if is_same {
-            parts.insert(0, "same plan".to_string());
-        }
-        parts.extend(self.moved().map(|(from, access, to, filter)| {
-            format!(
-                "access {} of {} is now filter {} of {}",
-                shortened(access),
-                called(from),
-                shortened(filter),
-                called(to)
-            )
-        }));
-        parts.extend(self.lost_indexes().map(|index| format!("plan {number} has no index {index}")));
+        let mut parts = if is_same { vec!["same plan".to_string()] } else { Vec::new() };
+        // An access that is a filter of the same table now is said by its operators.
+        parts.extend(self.moved().filter(|(from, _, to, _)| from.name.is_empty() || !is_of_table(from, to)).map(
+            |(from, access, to, filter)| {
+                let is_view = ["VIEW", "Subquery Scan"].iter().any(|name| to.operation.starts_with(name));
+                let pushed = if is_view { "a predicate is no longer pushed: " } else { "" };
+                let (from, to) = (called(from), called(to));
+                format!("{pushed}access {} of {from} is now filter {} of {to}", shortened(access), shortened(filter))
+            },
+        ));
+        parts.extend(if is_same { Vec::new() } else { self.changes() });
         parts.extend(self.buffers(is_same));
+        parts.extend(self.lost_indexes().map(|index| format!("plan {number} has no index {index}")));
         parts.extend(self.beside());
         parts.extend(self.slow_estimate());
         if parts.len() == usize::from(is_same) {
@@ -169,9 +169,8 @@ impl<'p> Pair<'p> {
 
     /// Returns the changed join and the changed access that matter most.
     fn changes(&self) -> Vec<String> {
-        let has_changed = |row: &MatchedRow| {
-            let changes = [PlanDifference::Operator, PlanDifference::Object];
-            row.differences.iter().any(|difference| changes.contains(difference))
+        let has_changed = |one: &PlanOperation, another: &PlanOperation| {
+            one.operator() != another.operator() || one.lasting_object() != another.lasting_object()
         };
         let became = |one: &PlanOperation, another: &PlanOperation| {
             let rows = [one, another].map(|it| it.rows.as_ref().or(it.expected_rows.as_ref()));
@@ -185,7 +184,7 @@ impl<'p> Pair<'p> {
             let dropped = dropped.map_or(String::new(), |rows| format!(", which drops {} rows by its filter", count(rows)));
             format!("{} became {}{rows}{dropped}", called(one), called(another))
         };
-        let changed: Vec<_> = self.both().filter(|(_, _, row)| has_changed(row)).collect();
+        let changed: Vec<_> = self.both().filter(|(one, another, _)| has_changed(one, another)).collect();
         let join = changed.iter().find(|(one, another, row)| {
             (is_join(one) || is_join(another)) && row.differences.contains(&PlanDifference::Operator)
         });
@@ -198,12 +197,10 @@ impl<'p> Pair<'p> {
         let has_object = |it: &PlanOperation| !it.lasting_object().is_empty();
         let access = accesses
             .filter(|(one, another, _)| has_object(one) && has_object(another))
-            .max_by(|(_, _, one), (_, _, another)| weight(one).total_cmp(&weight(another)));
+            // The first of equals.
+            .reduce(|most, next| if weight(next.2) > weight(most.2) { next } else { most });
         let named: Vec<String> = join.into_iter().chain(access).map(|(one, another, _)| became(one, another)).collect();
-        if named.is_empty() && !self.first.is_same_plan(self.other) {
-            return self.only_in_one();
-        }
-        named
+        if named.is_empty() { self.only_in_one() } else { named }
     }
 
     /// Returns the operators that one plan has alone.
@@ -263,7 +260,7 @@ impl<'p> Pair<'p> {
         let time = [one, another][slow].read_time.as_ref().map(|time| time.value);
         if is_same && most >= 8.0 && least <= PART * most {
             let (whole, cached) = (self.plans()[slow].time(), if slow == 0 { self.number } else { 1 });
-            return Some(match time.zip(whole) {
+            return Some(match time.zip(whole).filter(|(time, whole)| *time <= whole.value) {
                 Some((time, whole)) => format!(
                     "{} of {} were reads that plan {cached} found in the cache ({} and {} blocks read)",
                     seconds(time),
@@ -288,9 +285,9 @@ impl<'p> Pair<'p> {
     /// Returns what differs beside operators and blocks.
     fn beside(&self) -> Vec<String> {
         let mut parts = Vec::new();
-        let workers = self.plans().map(workers);
-        if let ([(_, one), (planned, another)], true) = (workers, workers[0] != workers[1]) {
-            parts.push(format!("{one:.0} and {another:.0} workers launched, {planned:.0} planned"));
+        let [(planned, one), (also_planned, another)] = self.plans().map(workers);
+        if planned == also_planned && one != another {
+            parts.push(format!("{one:.0} and {another:.0} of {planned:.0} workers launched"));
         }
         for (one, another, _) in self.both().filter(|(one, another, _)| one.spilled != another.spilled).take(2) {
             let (spilled, number) = if one.spilled { (one, 1) } else { (another, self.number) };
@@ -298,12 +295,15 @@ impl<'p> Pair<'p> {
             parts.push(format!("{} went to disk in plan {number} only{used}", called(spilled)));
         }
         parts.extend(self.rows_apart());
-        let settings = self.plans().map(|plan| plan.fact("Settings").unwrap_or("none"));
-        if settings[0] != settings[1] {
-            parts.push(format!("settings {} and {}", settings[0], settings[1]));
-        }
         for (number, plan) in [(1, self.first), (self.number, self.other)] {
             parts.extend(compilation(plan).map(|text| format!("{text} in plan {number}")));
+        }
+        let settings = self.plans().map(|plan| plan.fact("Settings").map_or(Vec::new(), |all| all.split(", ").collect()));
+        for (number, own, others) in [(1, &settings[0], &settings[1]), (self.number, &settings[1], &settings[0])] {
+            let own: Vec<&str> = own.iter().filter(|setting| !others.contains(setting)).copied().take(4).collect();
+            if !own.is_empty() {
+                parts.push(format!("{} in plan {number} only", own.join(", ")));
+            }
         }
         parts
     }
@@ -313,6 +313,9 @@ impl<'p> Pair<'p> {
         let of = |it: &'p PlanOperation| it.rows.as_ref().map(|rows| (rows, "rows"));
         let expected = |it: &'p PlanOperation| it.expected_rows.as_ref().map(|rows| (rows, "rows expected"));
         let has_rows = self.plans().iter().all(|plan| plan.operations.iter().any(|it| it.rows.is_some()));
+        if !has_rows && !self.first.is_same_plan(self.other) {
+            return None;
+        }
         let of = |it: &'p PlanOperation| if has_rows { of(it) } else { expected(it) };
         let pairs = self.both().filter(|(one, _, row)| !one.name.is_empty() && row.differences.is_empty());
         let apart = pairs.filter_map(|(one, another, _)| {
@@ -367,9 +370,15 @@ impl<'p> Pair<'p> {
     }
 }
 
+/// True if both read one table, or one an index of the table of the other.
+fn is_of_table(one: &PlanOperation, another: &PlanOperation) -> bool {
+    let table = |it: &PlanOperation| it.object.rsplit(" on ").next().unwrap_or_default().to_string();
+    table(one) == table(another)
+}
+
 /// Returns the sums of workers planned and launched.
 pub(super) fn workers(plan: &ExecutionPlan) -> (f64, f64) {
-    let sum = |name: &str| plan.operations.iter().filter_map(|it| it.detail(name)).sum::<f64>();
+    let sum = |name: &str| plan.operations.iter().filter_map(|it| it.detail(name)).fold(0.0, |sum, it| sum + it);
     (sum("workers planned"), sum("workers launched"))
 }
 

@@ -185,11 +185,16 @@ impl Estimates<'_> {
         }
     }
 
+    /// Returns the place of an input among those of its operator.
+    fn place(&self, above: usize, input: usize) -> usize {
+        self.inputs[above].iter().position(|other| *other == input).unwrap_or_default()
+    }
+
     /// True if an operator above may have stopped reading.
     fn stopped(&self, at: usize) -> bool {
         let mut below = at;
         while let Some(above) = self.above[below] {
-            let input = self.inputs[above].iter().position(|input| *input == below).unwrap_or_default();
+            let input = self.place(above, below);
             let operation = self.operation(above);
             let is_part = !self.operation(below).role.is_empty();
             if stops(operation, input) || is_part || self.joins_nothing(above, below) {
@@ -229,7 +234,11 @@ impl Estimates<'_> {
         let from =
             if origins == [input] { String::new() } else { format!("; off from {} on", named.join(", ")) };
         let factor = match off {
-            Off::More => format!("{} times as many came", rounded(came / expected)),
+            Off::More => {
+                let is_first = reads_all(self.plan.source, operation, self.place(at, input), source);
+                let before = if is_first { " before its first row" } else { "" };
+                format!("{} times as many came{before}", rounded(came / expected))
+            }
             Off::Fewer if came == 0.0 => "none came".to_string(),
             Off::Fewer => format!("1 in {} came", rounded(expected / came)),
         };

@@ -568,7 +568,7 @@ fn is_closed(text: &str) -> bool {
 }
 
 /// Returns a condition with a `?` for each number and each text in quotes.
-fn without_literal(condition: &str) -> String {
+pub(super) fn without_literal(condition: &str) -> String {
     let mut plain = String::with_capacity(condition.len());
     let mut letters = condition.chars().peekable();
     let mut before = ' ';

@@ -15,9 +15,11 @@
 
 mod answer;
 mod estimates;
+mod history;
 mod matching;
 
 pub use answer::{answers, of_pair, own_times};
+pub use history::{PlanChange, QueryPlans, by_query};
 
 pub use matching::{MatchedRow, OPERATIONS_MOST, PlanDifference, matched};
 
@@ -115,8 +117,9 @@ fn reads(plan: &ExecutionPlan) -> Option<Finding> {
     let root = plan.operations.first()?;
     let (buffers, reads) = (root.buffers.as_ref()?, root.reads.as_ref().filter(|reads| reads.value >= READS_LEAST)?);
     let read_time = root.read_time.as_ref();
-    // Of processes that read at once, the times are a sum.
-    let whole = root.time.as_ref().zip(plan.time()).map(|(root, time)| root.value.max(time.value));
+    // Of processes that read at once, the times are a sum, as that of the operator below the Gather.
+    let times = plan.operations.iter().filter_map(|it| it.time.as_ref()).map(|time| time.value);
+    let whole = times.chain(plan.time().map(|time| time.value)).reduce(f64::max);
     let (what, evidence) = match read_time.zip(whole) {
         Some((time, whole)) if time.value < READ_TIME * whole => return None,
         Some((time, whole)) => {
@@ -124,7 +127,7 @@ fn reads(plan: &ExecutionPlan) -> Option<Finding> {
             (format!("{share:.0}% of the time are reads"), format!("{} of reads", time.text))
         }
         None if reads.value < READ_SHARE * buffers.value => return None,
-        None => ("Nearly all buffers were read from disk".to_string(), "without track_io_timing".to_string()),
+        None => ("Nearly all buffers were read from disk".to_string(), "their time is not known".to_string()),
     };
     let most = plan.operations.iter().filter(|it| !it.name.is_empty());
     let most = most.max_by(|one, two| {

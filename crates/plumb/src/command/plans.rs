@@ -5,34 +5,31 @@ use crate::arguments::PlansOf;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
-use plumb_findings::plans::OPERATIONS_MOST;
+use plumb_findings::plans::{OPERATIONS_MOST, by_query};
 use plumb_foreign::{Source, plan};
-use plumb_pages::plans::{Plans, document};
+use plumb_pages::plans::{LoggedPlan, PlanLog, Plans, document, log_document};
 use plumb_postgres::address::{ServerAddress, environment};
 use plumb_postgres::explain::{QueryRights, explain};
 use plumb_record::outside;
 use plumb_record::plan::ExecutionPlan;
-use plumb_report::html;
+use plumb_report::{Document, html};
 use plumb_study::bundle;
+use plumb_study::StudyError;
 use std::path::Path;
 
 /// Most plans of a page.
 const ARMS_MOST: usize = 3;
 
-/// Prints the plans. Fails if a file has none, there are more than three, or one is too large to be
-/// matched.
+/// Prints the plans side by side, or a list of queries if there are more than three. Fails if a file
+/// has none, or one is too large to be matched.
 pub fn run(arguments: &PlansOf) -> Result<Outcome, Failure> {
-    let plans = match (&arguments.target, &arguments.query) {
-        (Some(target), Some(query)) => of_server(arguments, target, query)?,
+    let mut plans = match (&arguments.target, &arguments.query) {
+        (Some(target), Some(query)) => of_server(arguments, target, Path::new(query))?,
+        (None, Some(query)) => of_query(query, of_files(arguments)?)?,
         _ => of_files(arguments)?,
     };
     if plans.len() > ARMS_MOST {
-        let (count, files) = (plans.len(), arguments.files.len());
-        return Err(Failure::usage(format!(
-            "{} {} {count} plans, expected {ARMS_MOST} at most; put those to compare into files of their own",
-            output::counted(files as u64, "file"),
-            if files == 1 { "has" } else { "have" },
-        )));
+        return show_log(arguments, &plans);
     }
     let large = plans.iter().find(|plan| plans.len() > 1 && plan.operations.len() > OPERATIONS_MOST);
     if let Some(large) = large {
@@ -42,16 +39,57 @@ pub fn run(arguments: &PlansOf) -> Result<Outcome, Failure> {
             large.operations.len()
         )));
     }
+    for plan in plans.iter_mut().filter(|plan| !plan.at.is_empty()) {
+        plan.facts.insert(0, ("Logged at".to_string(), plan.at.clone()));
+    }
     let plans = Plans::of(plans);
-    let document = document(&plans);
+    show(arguments, &document(&plans), || bundle::json(&plans))
+}
+
+fn show(
+    arguments: &PlansOf,
+    document: &Document,
+    json: impl Fn() -> Result<String, StudyError>,
+) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.html {
-        bundle::write_new(path, &html::render(&document))?;
+        bundle::write_new(path, &html::render(document))?;
     }
     output::print(&match arguments.json {
-        true => bundle::json(&plans)?,
-        false => output::report(&document),
+        true => json()?,
+        false => output::report(document),
     })?;
     Ok(Outcome::Fine)
+}
+
+/// Prints the queries of a log.
+fn show_log(arguments: &PlansOf, plans: &[ExecutionPlan]) -> Result<Outcome, Failure> {
+    let names: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    let logged = |plan: &ExecutionPlan| LoggedPlan { at: plan.at.clone(), hash: plan.hash() };
+    let log = PlanLog {
+        subject: names.join(" and "),
+        plans: plans.iter().map(logged).collect(),
+        queries: by_query(plans),
+    };
+    show(arguments, &log_document(&log), || bundle::json(&log))
+}
+
+/// Returns the plans to compare of a query in the list.
+fn of_query(number: &str, mut plans: Vec<ExecutionPlan>) -> Result<Vec<ExecutionPlan>, Failure> {
+    let queries = by_query(&plans);
+    let chosen = number.parse::<usize>().ok().and_then(|number| queries.get(number.checked_sub(1)?));
+    let Some(chosen) = chosen else {
+        return Err(Failure::usage(format!(
+            "--query {number}: expected the number of a query, from 1 to {}; a file with a query needs --target",
+            queries.len()
+        )));
+    };
+    let pair = chosen.pair(&plans);
+    let mut named = Vec::new();
+    for at in pair {
+        let empty = ExecutionPlan::of(plans[at].source, plans[at].tree, Vec::new());
+        named.push(std::mem::replace(&mut plans[at], empty));
+    }
+    Ok(named)
 }
 
 fn of_files(arguments: &PlansOf) -> Result<Vec<ExecutionPlan>, Failure> {

@@ -11,7 +11,6 @@
 //!
 //! Each step only removes what the lines of a plan begin or end with, so that the indentation stays.
 
-use super::Lines;
 use super::text::{has_figures, is_open, is_property, is_titled};
 use super::xplan;
 use std::borrow::Cow;
@@ -31,7 +30,10 @@ pub(super) fn opened<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
 }
 
 fn decoded<'a>(line: &Cow<'a, str>) -> Cow<'a, str> {
-    const ENTITIES: [(&str, &str); 8] = [
+    const ENTITIES: [(&str, &str); 11] = [
+        ("<td align=\"left\">", ""),
+        ("</td>", ""),
+        ("<br />", ""),
         ("&nbsp;", " "),
         ("&#160;", " "),
         ("&gt;", ">"),
@@ -42,7 +44,7 @@ fn decoded<'a>(line: &Cow<'a, str>) -> Cow<'a, str> {
         // The last one, because it may begin another.
         ("&amp;", "&"),
     ];
-    if !line.contains('&') && !line.contains('\u{a0}') {
+    if !line.contains(['&', '\u{a0}']) && !line.contains("</td>") && !line.contains("<br />") {
         return line.clone();
     }
     let line = line.replace('\u{a0}', " ");
@@ -53,7 +55,23 @@ fn decoded<'a>(line: &Cow<'a, str>) -> Cow<'a, str> {
 pub(super) fn plain<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
     let unframed: Vec<Numbered<'a>> =
         lines.iter().filter_map(|(number, line)| Some((*number, unframed(line)?))).collect();
-    joined(without_leads(unquoted(&unframed)))
+    joined(without_leads(unquoted(&undoubled(unframed))))
+}
+
+/// Returns the lines of a value in CSV, whose quotes are doubled, as they were.
+fn undoubled(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
+    let begins = ["\"[", "\"{", "\"- Plan:", "\"<explain"];
+    let is_doubled = |line: &str| begins.iter().any(|begin| line.trim_start().starts_with(begin));
+    if !lines.iter().any(|(_, line)| is_doubled(line)) {
+        return lines;
+    }
+    let plain = |(number, line): Numbered<'_>| {
+        let line = if is_doubled(&line) { line.replacen('"', "", 1) } else { line.into_owned() };
+        let ends = |line: &&str| line.ends_with([']', '}', '>']) || line.matches('"').count() % 2 == 1;
+        let line = line.strip_suffix('"').filter(ends).unwrap_or(&line).replace("\"\"", "\"");
+        (number, Cow::Owned(line))
+    };
+    lines.into_iter().map(plain).collect()
 }
 
 /// Returns a line without the frame of psql and its like; `None` for a rule or a heading.
@@ -64,19 +82,23 @@ fn unframed<'a>(line: &Cow<'a, str>) -> Option<Cow<'a, str>> {
     if text.len() > 3 && text.chars().all(is_rule) || is_record {
         return None;
     }
-    let mut rest = line.trim_end();
-    rest = rest.strip_suffix(BARS).filter(|rest| !rest.ends_with('|')).map_or(rest, str::trim_end);
+    let barred = line.trim_end().strip_suffix(BARS).filter(|rest| !rest.ends_with('|')).map(str::trim_end);
+    let rest = barred.unwrap_or(line);
     // psql marks a line that goes on in the next one.
-    let marked = rest.strip_suffix(['+', '↵']).map(str::trim_end).filter(|it| !it.is_empty());
-    rest = marked.unwrap_or(rest);
+    let marked = rest.trim_end().strip_suffix(['+', '↵']).map(str::trim_end).filter(|it| !it.is_empty());
+    let rest = marked.unwrap_or(rest);
     let inside = rest.trim_start().strip_prefix(BARS);
     let (content, is_framed) = (inside.unwrap_or(rest), inside.is_some());
     let content = if is_framed { content.strip_prefix(' ').unwrap_or(content) } else { content };
     let content = match content.trim_start().strip_prefix("QUERY PLAN") {
         Some(behind) if behind.trim().is_empty() => return None,
-        Some(behind) => behind.trim_start_matches(' ').strip_prefix(BARS).unwrap_or(behind),
+        Some(behind) => match behind.trim_start_matches(' ').strip_prefix(BARS) {
+            Some(value) => value,
+            // The value is in the column of its further lines.
+            None => return Some(Cow::Owned(format!("{:10}{behind}", ""))),
+        },
         // A further line of a value with the name `QUERY PLAN`.
-        None => content.strip_prefix("           ").and_then(|rest| rest.strip_prefix(BARS)).unwrap_or(content),
+        None => content.strip_prefix("           ").and_then(|rest| rest.strip_prefix(BARS).or(rest.strip_prefix(':'))).unwrap_or(content),
     };
     Some(if content.len() == line.len() { line.clone() } else { Cow::Owned(content.to_string()) })
 }
@@ -118,10 +140,7 @@ fn without_leads(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
         let rest = line.strip_prefix(lead.as_str()).or_else(|| line.strip_prefix(short));
         match rest.filter(|_| !short.is_empty()) {
             Some(rest) => (number, Cow::Owned(rest.to_string())),
-            None => {
-                lead.clear();
-                (number, Cow::Owned(line.into_owned()))
-            }
+            None => (number, Cow::Owned(line.into_owned())),
         }
     };
     lines.into_iter().map(strip).collect()
@@ -153,6 +172,10 @@ fn joined(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
         let goes_on = |(_, last): &&mut Numbered<'_>| pieces < PIECES_MOST && goes_on(last, &line, has_figures);
         match whole.last_mut().filter(goes_on) {
             Some((_, last)) => {
+                // Blanks at the end of a line are lost where the text was copied.
+                let is_word = ["rows=", "loops=", "width=", "time=", "(actual", "on ", "using "];
+                let lacks_blank = is_word.iter().any(|word| line.starts_with(word)) && !last.ends_with(' ');
+                last.to_mut().push_str(if lacks_blank { " " } else { "" });
                 last.to_mut().push_str(&line);
                 pieces += 1;
             }

@@ -12,19 +12,11 @@ use serde_json::{Map, Value};
 
 /// Reads the plans of all documents of a text.
 pub(super) fn read(lines: &[Numbered<'_>]) -> Result<Vec<ExecutionPlan>, Fault> {
-    // A client that writes CSV doubles the quotes.
-    let is_doubled = lines.iter().any(|(_, line)| line.contains("\"\"Node Type\"\""));
     let mut text = String::new();
     let mut starts = Vec::with_capacity(lines.len());
     for (number, line) in lines {
         starts.push((text.len(), *number));
-        if is_doubled {
-            let line = line.strip_prefix('"').unwrap_or(line);
-            let line = line.strip_suffix('"').filter(|line| line.ends_with([']', '}'])).unwrap_or(line);
-            text.push_str(&line.replace("\"\"", "\""));
-        } else {
-            text.push_str(line);
-        }
+        text.push_str(line);
         text.push('\n');
     }
     // No line end follows the last line, because one within a text is a fault of its own.

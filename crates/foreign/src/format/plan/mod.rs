@@ -96,6 +96,7 @@ fn of_lines(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
         }
     }
     let plain = client::plain(&lines);
+    let has = |mark: &str| plain.iter().any(|(_, line)| line.contains(mark));
     match () {
         () if has("\"Node Type\"") => json::read(&plain),
         () if has("Node Type: ") => of_documents(markup::yaml(&plain)?),

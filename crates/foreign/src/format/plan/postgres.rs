@@ -22,14 +22,14 @@ pub(super) struct Node {
     pub plan_rows: Option<f64>,
     pub actual: Option<Actual>,
     pub work: Work,
-    access: Vec<String>,
-    filter: Vec<String>,
-    details: Vec<Detail>,
+    pub access: Vec<String>,
+    pub filter: Vec<String>,
+    pub details: Vec<Detail>,
 }
 
 /// A detail as printed, with its place in [`DETAILS`].
 #[derive(Debug)]
-struct Detail {
+pub(super) struct Detail {
     place: usize,
     value: f64,
     text: String,

@@ -95,8 +95,6 @@ struct Tree {
     is_below: bool,
     /// True below the line `JIT:`.
     is_compilation: bool,
-    /// True below the line `Planning:`, whose blocks are of no operator.
-    is_planning: bool,
     /// Column of the line of a worker whose figures follow.
     worker: Option<usize>,
     /// True if psql counts the lines below the plan.
@@ -117,7 +115,6 @@ impl Tree {
             part: None,
             is_below: false,
             is_compilation: false,
-            is_planning: false,
             worker: None,
             is_counted: false,
             entry: LogEntry::default(),
@@ -326,7 +323,11 @@ fn titled(title: &str) -> Node {
             (operation, index, "")
         }
         (None, Some((operation, relation))) => (operation, "", relation),
-        (None, None) => (title, "", ""),
+        // PostgreSQL 8 has no `on` here.
+        (None, None) => match title.strip_prefix("Subquery Scan ") {
+            Some(relation) => (&title[..13], "", relation),
+            None => (title, "", ""),
+        },
     };
     let index = unquoted(index).0;
     let (table, behind) = unquoted(relation);
@@ -361,7 +362,7 @@ fn property(node: &mut Node, text: &str) {
     let (name, value) = text.split_once(": ").unwrap_or((text, ""));
     let own = if name.starts_with("Worker ") { value.trim() } else { text };
     node.work = node.work.with(work(own));
-    if name.starts_with("Worker ") || node.takes(name, value.trim()) && !value.contains("  ") {
+    if name.starts_with("Worker ") || !value.contains("  ") && node.takes(name, value.trim()) {
         return;
     }
     match name {
