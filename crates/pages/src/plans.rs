@@ -60,8 +60,10 @@ impl Plans {
             PlanRow { places, differences: differences.into_iter().map(|it| it.word()).collect() }
         };
         let answers = answers(&plans);
-        let mut compared: Vec<Vec<Finding>> =
-            (2..).zip(plans.iter().skip(1)).map(|(number, other)| of_pair(&plans[0], other, number)).collect();
+        let mut compared: Vec<Vec<Finding>> = (2..)
+            .zip(plans.iter().skip(1))
+            .map(|(number, other)| of_pair(&plans[0], other, number))
+            .collect();
         compared.insert(0, Vec::new());
         let arm = |(plan, compared): (ExecutionPlan, Vec<Finding>)| PlanArm {
             hash: plan.hash(),
@@ -302,7 +304,11 @@ fn details_side_by_side(plans: &Plans) -> Option<Table> {
         for name in names {
             let text = |operation: &Option<&PlanOperation>| {
                 let details = operation.map_or(&[][..], |operation| &operation.details);
-                details.iter().find(|detail| detail.name == name).map_or("", |detail| &detail.text).to_string()
+                details
+                    .iter()
+                    .find(|detail| detail.name == name)
+                    .map_or("", |detail| &detail.text)
+                    .to_string()
             };
             let texts: Vec<String> = found.iter().map(text).collect();
             if texts.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -360,7 +366,8 @@ fn operators(plan: &ExecutionPlan) -> Table {
         plan.operations.iter().filter_map(|it| of(it).as_ref()).map(|figure| figure.value).fold(0.0, f64::max)
     };
     let (time, reads) = (most(|it| &it.time), most(|it| &it.reads));
-    let share = |value: Option<f64>, whole: f64| value.filter(|value| *value > 0.0).map(|value| value / whole);
+    let share =
+        |value: Option<f64>, whole: f64| value.filter(|value| *value > 0.0).map(|value| value / whole);
     for (operation, own) in plan.operations.iter().zip(own) {
         let mut cells = cells![marked(operation), indented(operation), &operation.name];
         for (title, of) in &figures {
@@ -475,7 +482,8 @@ pub fn log_document(log: &PlanLog) -> Document {
             shown(query.max_seconds),
             query.hashes.len().to_string(),
             match change {
-                Some(change) => format!("{} -> {}", log.plans[change.before].hash, log.plans[change.after].hash),
+                Some(change) =>
+                    format!("{} -> {}", log.plans[change.before].hash, log.plans[change.after].hash),
                 None => query.hashes.first().cloned().unwrap_or_default(),
             },
             change.map_or_else(String::new, |change| log.plans[change.after].at.clone()),
@@ -501,7 +509,10 @@ pub fn log_document(log: &PlanLog) -> Document {
         .note("times slower is the ratio of the medians of all executions with each plan; only what the log has is counted")
         .note(if left_out == 0 { String::new() } else { format!("{left_out} further queries are in --json") });
     Document {
-        title: format!("{plans} plans of {queries} queries: {worst}"),
+        title: format!(
+            "{plans} plans, {queries} {}: {worst}",
+            if queries == 1 { "query" } else { "queries" }
+        ),
         question: String::new(),
         running_head: format!("Plans: {}", log.subject),
         width: text::WIDTH,
@@ -509,12 +520,13 @@ pub fn log_document(log: &PlanLog) -> Document {
             0 => State { of: "Plans".to_string(), word: "NO PLAN CHANGED".to_string(), tone: Tone::Good },
             _ => State { of: "Plans".to_string(), word: "PLANS CHANGED".to_string(), tone: Tone::Open },
         },
-        basis: format!("{changed} of {queries} queries have several plans"),
+        basis: format!("queries with several plans: {changed} of {queries}"),
         reasons: Vec::new(),
         headline: Vec::new(),
         sections: vec![section.table(table)],
         summary: Summary { subject: log.subject.clone(), ..Summary::default() },
-        footer: "auto_explain logs only executions above its threshold: a count is not that of all.".to_string(),
+        footer: "auto_explain logs only executions above its threshold: a count is not that of all."
+            .to_string(),
         data: serde_json::to_string(log).unwrap_or_else(|_| "null".to_string()),
     }
 }

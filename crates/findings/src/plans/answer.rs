@@ -28,8 +28,7 @@ const CONDITION_MOST: usize = 80;
 
 type Measure = fn(&PlanOperation) -> Option<&PlanFigure>;
 
-const MEASURES: [Measure; 3] =
-    [|it| it.buffers.as_ref(), |it| it.time.as_ref(), |it| it.cost.as_ref()];
+const MEASURES: [Measure; 3] = [|it| it.buffers.as_ref(), |it| it.time.as_ref(), |it| it.cost.as_ref()];
 
 /// Returns a sentence for each plan but the first, or one for a single plan.
 #[must_use]
@@ -72,7 +71,8 @@ fn alone(plan: &ExecutionPlan) -> String {
     let (times, costs) = (own_times(plan), own(plan, |it| it.cost.as_ref()));
     let (values, of) = if times.iter().any(Option::is_some) { (times, "time") } else { (costs, "cost") };
     let all: f64 = values.iter().flatten().sum();
-    let most = (0..values.len()).max_by(|a, b| values[*a].unwrap_or(0.0).total_cmp(&values[*b].unwrap_or(0.0)));
+    let most =
+        (0..values.len()).max_by(|a, b| values[*a].unwrap_or(0.0).total_cmp(&values[*b].unwrap_or(0.0)));
     if let Some((at, value)) = most.and_then(|at| Some((at, values[at].filter(|value| *value > 0.0)?))) {
         let share = 100.0 * value / all;
         parts.push(format!("{} has {share:.0}% of the {of}", called(&plan.operations[at])));
@@ -80,8 +80,11 @@ fn alone(plan: &ExecutionPlan) -> String {
     let root = plan.operations.first();
     if let Some(buffers) = root.and_then(|root| root.buffers.as_ref()) {
         let reads = root.and_then(|root| root.reads.as_ref()).filter(|reads| reads.value > 0.0);
-        let time = root.and_then(|root| root.read_time.as_ref()).map_or(String::new(), |it| format!(" in {}", it.text));
-        let reads = reads.map_or(String::new(), |reads| format!(", of these {} read from disk{time}", reads.text));
+        let time = root
+            .and_then(|root| root.read_time.as_ref())
+            .map_or(String::new(), |it| format!(" in {}", it.text));
+        let reads =
+            reads.map_or(String::new(), |reads| format!(", of these {} read from disk{time}", reads.text));
         parts.push(format!("{} buffers{reads}", buffers.text));
     }
     parts.extend(compilation(plan));
@@ -125,14 +128,20 @@ impl<'p> Pair<'p> {
         let is_same = self.first.is_same_plan(self.other);
         let mut parts = if is_same { vec!["same plan".to_string()] } else { Vec::new() };
         // An access that is a filter of the same table now is said by its operators.
-        parts.extend(self.moved().filter(|(from, _, to, _)| from.name.is_empty() || !is_of_table(from, to)).map(
-            |(from, access, to, filter)| {
-                let is_view = ["VIEW", "Subquery Scan"].iter().any(|name| to.operation.starts_with(name));
-                let pushed = if is_view { "a predicate is no longer pushed: " } else { "" };
-                let (from, to) = (called(from), called(to));
-                format!("{pushed}access {} of {from} is now filter {} of {to}", shortened(access), shortened(filter))
-            },
-        ));
+        parts.extend(
+            self.moved().filter(|(from, _, to, _)| from.name.is_empty() || !is_of_table(from, to)).map(
+                |(from, access, to, filter)| {
+                    let is_view = ["VIEW", "Subquery Scan"].iter().any(|name| to.operation.starts_with(name));
+                    let pushed = if is_view { "a predicate is no longer pushed: " } else { "" };
+                    let (from, to) = (called(from), called(to));
+                    format!(
+                        "{pushed}access {} of {from} is now filter {} of {to}",
+                        shortened(access),
+                        shortened(filter)
+                    )
+                },
+            ),
+        );
         parts.extend(if is_same { Vec::new() } else { self.changes() });
         parts.extend(self.buffers(is_same));
         parts.extend(self.lost_indexes().map(|index| format!("plan {number} has no index {index}")));
@@ -181,7 +190,8 @@ impl<'p> Pair<'p> {
                 _ => String::new(),
             };
             let dropped = another.detail("rows removed by filter").filter(|rows| *rows >= 1000.0);
-            let dropped = dropped.map_or(String::new(), |rows| format!(", which drops {} rows by its filter", count(rows)));
+            let dropped = dropped
+                .map_or(String::new(), |rows| format!(", which drops {} rows by its filter", count(rows)));
             format!("{} became {}{rows}{dropped}", called(one), called(another))
         };
         let changed: Vec<_> = self.both().filter(|(one, another, _)| has_changed(one, another)).collect();
@@ -199,7 +209,8 @@ impl<'p> Pair<'p> {
             .filter(|(one, another, _)| has_object(one) && has_object(another))
             // The first of equals.
             .reduce(|most, next| if weight(next.2) > weight(most.2) { next } else { most });
-        let named: Vec<String> = join.into_iter().chain(access).map(|(one, another, _)| became(one, another)).collect();
+        let named: Vec<String> =
+            join.into_iter().chain(access).map(|(one, another, _)| became(one, another)).collect();
         if named.is_empty() { self.only_in_one() } else { named }
     }
 
@@ -207,7 +218,11 @@ impl<'p> Pair<'p> {
     fn only_in_one(&self) -> Vec<String> {
         let alone = |arm: usize, plan: &ExecutionPlan| {
             let number = if arm == 0 { 1 } else { self.number };
-            let places = self.rows.iter().filter(|row| row.places[1 - arm].is_none()).filter_map(|row| row.places[arm]);
+            let places = self
+                .rows
+                .iter()
+                .filter(|row| row.places[1 - arm].is_none())
+                .filter_map(|row| row.places[arm]);
             let names: Vec<String> = places.take(3).map(|at| called(&plan.operations[at])).collect();
             (!names.is_empty()).then(|| format!("only plan {number} has {}", names.join(", ")))
         };
@@ -216,16 +231,27 @@ impl<'p> Pair<'p> {
 
     /// Returns conditions that found rows in the first plan and drop rows in the other.
     fn moved(&self) -> impl Iterator<Item = (&'p PlanOperation, &'p str, &'p PlanOperation, &'p str)> {
-        let filters: Vec<String> = self.first.operations.iter().flat_map(|it| &it.filter).map(|it| ordered(it)).collect();
-        let accesses: Vec<String> = self.other.operations.iter().flat_map(|it| &it.access).map(|it| ordered(it)).collect();
-        let lost = self.first.operations.iter().flat_map(|it| it.access.iter().map(move |access| (it, access.as_str())));
+        let filters: Vec<String> =
+            self.first.operations.iter().flat_map(|it| &it.filter).map(|it| ordered(it)).collect();
+        let accesses: Vec<String> =
+            self.other.operations.iter().flat_map(|it| &it.access).map(|it| ordered(it)).collect();
+        let lost = self
+            .first
+            .operations
+            .iter()
+            .flat_map(|it| it.access.iter().map(move |access| (it, access.as_str())));
         let lost: Vec<_> = lost.filter(|(_, access)| !accesses.contains(&ordered(access))).collect();
-        let gained = self.other.operations.iter().flat_map(|it| it.filter.iter().map(move |filter| (it, filter.as_str())));
+        let gained = self
+            .other
+            .operations
+            .iter()
+            .flat_map(|it| it.filter.iter().map(move |filter| (it, filter.as_str())));
         let gained = gained.filter(|(_, filter)| !filters.contains(&ordered(filter)));
         let mut found: Vec<_> = gained
             .filter_map(|(to, filter)| {
                 let names = columns(filter);
-                let (from, access) = lost.iter().find(|(_, access)| columns(access) == names && !names.is_empty())?;
+                let (from, access) =
+                    lost.iter().find(|(_, access)| columns(access) == names && !names.is_empty())?;
                 Some((*from, *access, to, filter))
             })
             .collect();
@@ -238,7 +264,8 @@ impl<'p> Pair<'p> {
         let indexes = |plan: &'p ExecutionPlan| {
             plan.operations.iter().filter_map(|it| {
                 let object = it.lasting_object();
-                let is_index = it.operation.to_uppercase().contains("INDEX") && !it.operation.starts_with("TABLE ACCESS");
+                let is_index = it.operation.to_uppercase().contains("INDEX")
+                    && !it.operation.starts_with("TABLE ACCESS");
                 (is_index && !object.is_empty()).then(|| object.split(" on ").next().unwrap_or(object))
             })
         };
@@ -289,7 +316,9 @@ impl<'p> Pair<'p> {
         if planned == also_planned && one != another {
             parts.push(format!("{one:.0} and {another:.0} of {planned:.0} workers launched"));
         }
-        for (one, another, _) in self.both().filter(|(one, another, _)| one.spilled != another.spilled).take(2) {
+        for (one, another, _) in
+            self.both().filter(|(one, another, _)| one.spilled != another.spilled).take(2)
+        {
             let (spilled, number) = if one.spilled { (one, 1) } else { (another, self.number) };
             let used = spilled.used_memory.as_ref().map_or(String::new(), |used| format!(" ({})", used.text));
             parts.push(format!("{} went to disk in plan {number} only{used}", called(spilled)));
@@ -298,9 +327,14 @@ impl<'p> Pair<'p> {
         for (number, plan) in [(1, self.first), (self.number, self.other)] {
             parts.extend(compilation(plan).map(|text| format!("{text} in plan {number}")));
         }
-        let settings = self.plans().map(|plan| plan.fact("Settings").map_or(Vec::new(), |all| all.split(", ").collect()));
-        for (number, own, others) in [(1, &settings[0], &settings[1]), (self.number, &settings[1], &settings[0])] {
-            let own: Vec<&str> = own.iter().filter(|setting| !others.contains(setting)).copied().take(4).collect();
+        let settings = self
+            .plans()
+            .map(|plan| plan.fact("Settings").map_or(Vec::new(), |all| all.split(", ").collect()));
+        for (number, own, others) in
+            [(1, &settings[0], &settings[1]), (self.number, &settings[1], &settings[0])]
+        {
+            let own: Vec<&str> =
+                own.iter().filter(|setting| !others.contains(setting)).copied().take(4).collect();
             if !own.is_empty() {
                 parts.push(format!("{} in plan {number} only", own.join(", ")));
             }
@@ -321,7 +355,8 @@ impl<'p> Pair<'p> {
         let apart = pairs.filter_map(|(one, another, _)| {
             let ((own, word), (theirs, _)) = (of(one)?, of(another)?);
             let ratio = own.value.max(theirs.value).max(1.0) / own.value.min(theirs.value).max(1.0);
-            is_apart(own.value, theirs.value).then(|| (ratio, format!("{}: {} and {} {word}", called(one), own.text, theirs.text)))
+            is_apart(own.value, theirs.value)
+                .then(|| (ratio, format!("{}: {} and {} {word}", called(one), own.text, theirs.text)))
         });
         apart.max_by(|(one, _), (another, _)| one.total_cmp(another)).map(|(_, text)| text)
     }
@@ -331,7 +366,8 @@ impl<'p> Pair<'p> {
         let times = self.plans().map(|plan| plan.time().map_or(0.0, |time| time.value));
         let slow = usize::from(times[1] > times[0]);
         let found = estimates::findings(self.plans()[slow]).into_iter().next()?;
-        let is_also = estimates::findings(self.plans()[1 - slow]).iter().any(|other| other.what == found.what);
+        let is_also =
+            estimates::findings(self.plans()[1 - slow]).iter().any(|other| other.what == found.what);
         let number = if slow == 0 { 1 } else { self.number };
         (!is_also && times[0] != times[1]).then(|| format!("in plan {number}, {}", found.what))
     }
@@ -359,7 +395,8 @@ impl<'p> Pair<'p> {
 
     /// P6: a cost that grew tenfold.
     fn cost_finding(&self) -> Option<Finding> {
-        let [one, another] = self.plans().map(|plan| plan.operations.first().and_then(|root| root.cost.as_ref()));
+        let [one, another] =
+            self.plans().map(|plan| plan.operations.first().and_then(|root| root.cost.as_ref()));
         let (one, another) = (one?, another?);
         let ratio = another.value / one.value;
         let ratio = Some(ratio).filter(|ratio| *ratio >= COST_OFF && ratio.is_finite())?;
@@ -378,7 +415,8 @@ fn is_of_table(one: &PlanOperation, another: &PlanOperation) -> bool {
 
 /// Returns the sums of workers planned and launched.
 pub(super) fn workers(plan: &ExecutionPlan) -> (f64, f64) {
-    let sum = |name: &str| plan.operations.iter().filter_map(|it| it.detail(name)).fold(0.0, |sum, it| sum + it);
+    let sum =
+        |name: &str| plan.operations.iter().filter_map(|it| it.detail(name)).fold(0.0, |sum, it| sum + it);
     (sum("workers planned"), sum("workers launched"))
 }
 
@@ -386,7 +424,8 @@ pub(super) fn workers(plan: &ExecutionPlan) -> (f64, f64) {
 fn compilation(plan: &ExecutionPlan) -> Option<String> {
     let ms: f64 = plan.fact("JIT")?.strip_suffix(" ms")?.parse().ok()?;
     let time = plan.time()?;
-    (ms / 1e3 >= PART * time.value).then(|| format!("JIT took {} of {}", seconds(ms / 1e3), seconds(time.value)))
+    (ms / 1e3 >= PART * time.value)
+        .then(|| format!("JIT took {} of {}", seconds(ms / 1e3), seconds(time.value)))
 }
 
 /// True if two counts differ by more than noise.
@@ -429,7 +468,8 @@ fn shortened(text: &str) -> String {
 
 fn lowered(text: &str) -> String {
     let mut letters = text.chars();
-    let is_word = text.split(' ').next().is_some_and(|word| word.chars().skip(1).all(|letter| letter.is_lowercase()));
+    let is_word =
+        text.split(' ').next().is_some_and(|word| word.chars().skip(1).all(|letter| letter.is_lowercase()));
     match letters.next().filter(|_| is_word && !text.contains('(')) {
         Some(first) => first.to_lowercase().chain(letters).collect(),
         None => text.to_string(),

@@ -86,7 +86,8 @@ fn of_query(query: String, places: Vec<usize>, plans: &[ExecutionPlan], hashes: 
         }
     }
     let all: Vec<f64> = places.iter().map(|at| seconds(&plans[*at])).collect();
-    let medians: HashMap<&str, f64> = by_hash.iter().map(|(hash, times)| (hash.as_str(), median(times))).collect();
+    let medians: HashMap<&str, f64> =
+        by_hash.iter().map(|(hash, times)| (hash.as_str(), median(times))).collect();
     let mut change: Option<PlanChange> = None;
     for pair in places.windows(2).filter(|pair| hashes[pair[0]] != hashes[pair[1]]) {
         let times_slower = medians[hashes[pair[1]].as_str()] / medians[hashes[pair[0]].as_str()];

@@ -99,10 +99,16 @@ fn not_launched(plan: &ExecutionPlan) -> Option<Finding> {
     let gathers = plan.operations.iter().filter(|it| it.detail("workers planned").is_some());
     let one = |it: &PlanOperation| {
         let figure = |name: &str| it.detail(name).unwrap_or(0.0);
-        format!("{}: {:.0} planned, {:.0} launched", called(it), figure("workers planned"), figure("workers launched"))
+        format!(
+            "{}: {:.0} planned, {:.0} launched",
+            called(it),
+            figure("workers planned"),
+            figure("workers launched")
+        )
     };
     let evidence = gathers.map(one).collect::<Vec<_>>().join("; ");
-    let advice = "other sessions had them: raise max_parallel_workers and max_worker_processes, or plan fewer";
+    let advice =
+        "other sessions had them: raise max_parallel_workers and max_worker_processes, or plan fewer";
     Some(finding("P4", what, evidence, advice.to_string()))
 }
 
@@ -115,7 +121,8 @@ const READS_LEAST: f64 = 100.0;
 /// P7: reads that take most of the time, or of which most buffers are without a time.
 fn reads(plan: &ExecutionPlan) -> Option<Finding> {
     let root = plan.operations.first()?;
-    let (buffers, reads) = (root.buffers.as_ref()?, root.reads.as_ref().filter(|reads| reads.value >= READS_LEAST)?);
+    let (buffers, reads) =
+        (root.buffers.as_ref()?, root.reads.as_ref().filter(|reads| reads.value >= READS_LEAST)?);
     let read_time = root.read_time.as_ref();
     // Of processes that read at once, the times are a sum, as that of the operator below the Gather.
     let times = plan.operations.iter().filter_map(|it| it.time.as_ref()).map(|time| time.value);
@@ -136,7 +143,8 @@ fn reads(plan: &ExecutionPlan) -> Option<Finding> {
     });
     let most = most.map_or(String::new(), |it| format!(", most by {}", called(it)));
     let evidence = format!("{} of {} buffers were read{most}; {evidence}", reads.text, buffers.text);
-    let advice = "execute it again: without these reads the cache was cold, otherwise its blocks do not fit the cache";
+    let advice =
+        "execute it again: without these reads the cache was cold, otherwise its blocks do not fit the cache";
     Some(finding("P7", what, evidence, advice.to_string()))
 }
 

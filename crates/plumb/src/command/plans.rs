@@ -5,6 +5,7 @@ use crate::arguments::PlansOf;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::targets::KINDS;
 use plumb_findings::plans::{OPERATIONS_MOST, by_query};
 use plumb_foreign::{Source, plan};
 use plumb_pages::plans::{LoggedPlan, PlanLog, Plans, document, log_document};
@@ -13,8 +14,9 @@ use plumb_postgres::explain::{QueryRights, explain};
 use plumb_record::outside;
 use plumb_record::plan::ExecutionPlan;
 use plumb_report::{Document, html};
-use plumb_study::bundle;
 use plumb_study::StudyError;
+use plumb_study::bundle;
+use plumb_study::compare::period;
 use std::path::Path;
 
 /// Most plans of a page.
@@ -95,8 +97,30 @@ fn of_query(number: &str, mut plans: Vec<ExecutionPlan>) -> Result<Vec<Execution
 fn of_files(arguments: &PlansOf) -> Result<Vec<ExecutionPlan>, Failure> {
     let mut plans = Vec::new();
     for file in &arguments.files {
-        let read = Source::read(file).and_then(|source| plan::read(&source));
-        plans.extend(read.map_err(|error| Failure::run(error.to_string()))?);
+        let is_of_bundle = file.is_dir() || !file.exists() && file.to_string_lossy().contains(':');
+        plans.extend(if is_of_bundle { of_bundle(&file.to_string_lossy())? } else { of_file(file)? });
+    }
+    Ok(plans)
+}
+
+fn of_file(file: &Path) -> Result<Vec<ExecutionPlan>, Failure> {
+    let read = Source::read(file).and_then(|source| plan::read(&source));
+    read.map_err(|error| Failure::run(error.to_string()))
+}
+
+/// Reads the plan that the typical run of an arm printed, as that of EXPLAIN in a study of commands.
+fn of_bundle(named: &str) -> Result<Vec<ExecutionPlan>, Failure> {
+    let period = period(named, KINDS)?;
+    let output = period.typical().and_then(|run| run.command.as_ref()).map(|command| command.output.as_str());
+    let Some(output) = output else {
+        return Err(Failure::run(format!(
+            "{named} has no plan: its runs are no commands whose output is kept; use --target for a server"
+        )));
+    };
+    let read = plan::read(&Source::of(Path::new(named), output.as_bytes()));
+    let mut plans = read.map_err(|error| Failure::run(error.to_string()))?;
+    for plan in &mut plans {
+        plan.name = period.arm.clone().unwrap_or_else(|| named.to_string());
     }
     Ok(plans)
 }

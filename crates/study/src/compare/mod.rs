@@ -140,6 +140,11 @@ pub struct Judged {
     pub reasons: Vec<String>,
 }
 
+/// Reads the runs of a bundle or record, or of an arm as `BUNDLE:ARM`.
+pub fn period(named: &str, kinds: &Kinds) -> Result<Period, StudyError> {
+    side::period(named, kinds)
+}
+
 /// Compares two arguments: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, StudyError> {
     let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;

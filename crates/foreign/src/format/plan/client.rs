@@ -17,6 +17,8 @@ use std::borrow::Cow;
 
 /// Most lines into which a client breaks one.
 const PIECES_MOST: usize = 32;
+/// Most lines of a text that a terminal may have broken.
+const LINES_MOST: usize = 50_000;
 /// Letters of frames.
 const BARS: [char; 4] = ['|', '│', '║', '¦'];
 
@@ -98,7 +100,10 @@ fn unframed<'a>(line: &Cow<'a, str>) -> Option<Cow<'a, str>> {
             None => return Some(Cow::Owned(format!("{:10}{behind}", ""))),
         },
         // A further line of a value with the name `QUERY PLAN`.
-        None => content.strip_prefix("           ").and_then(|rest| rest.strip_prefix(BARS).or(rest.strip_prefix(':'))).unwrap_or(content),
+        None => content
+            .strip_prefix("           ")
+            .and_then(|rest| rest.strip_prefix(BARS).or(rest.strip_prefix(':')))
+            .unwrap_or(content),
     };
     Some(if content.len() == line.len() { line.clone() } else { Cow::Owned(content.to_string()) })
 }
@@ -112,16 +117,21 @@ fn inside(line: &str, quote: char) -> Option<&str> {
 /// Returns the lines without the quotes that pgAdmin puts around each line of a plan. Quotes of
 /// lines without an operator stay, because predicates may begin and end with one.
 pub(super) fn unquoted<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
+    if !lines.iter().any(|(_, line)| line.trim_start().starts_with(['"', '\''])) {
+        return lines.to_vec();
+    }
     let mut plain = Vec::with_capacity(lines.len());
     let quote = |line: &str| ['"', '\''].into_iter().find(|quote| inside(line, *quote).is_some());
     for block in lines.chunk_by(|(_, one), (_, next)| quote(one) == quote(next)) {
         let of = quote(&block[0].1);
         let content = |line: &'_ str| of.and_then(|of| inside(line, of)).map(str::to_string);
-        let is_quoted = block
-            .iter()
-            .any(|(_, line)| content(line).is_some_and(|line| has_figures(&line) || xplan::may_be_heading(&line)));
+        let is_quoted = block.iter().any(|(_, line)| {
+            content(line).is_some_and(|line| has_figures(&line) || xplan::may_be_heading(&line))
+        });
         plain.extend(block.iter().map(|(number, line)| match (of, content(line).filter(|_| is_quoted)) {
-            (Some('"'), Some(line)) => (*number, Cow::Owned(line.replace("\"\"", "\"").trim_end_matches("\\n").to_string())),
+            (Some('"'), Some(line)) => {
+                (*number, Cow::Owned(line.replace("\"\"", "\"").trim_end_matches("\\n").to_string()))
+            }
             (_, Some(line)) => (*number, Cow::Owned(line)),
             _ => (*number, line.clone()),
         }));
@@ -138,9 +148,9 @@ fn without_leads(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
         }
         let short = lead.trim_end();
         let rest = line.strip_prefix(lead.as_str()).or_else(|| line.strip_prefix(short));
-        match rest.filter(|_| !short.is_empty()) {
-            Some(rest) => (number, Cow::Owned(rest.to_string())),
-            None => (number, Cow::Owned(line.into_owned())),
+        match rest.filter(|_| !short.is_empty()).map(str::to_string) {
+            Some(rest) => (number, Cow::Owned(rest)),
+            None => (number, line),
         }
     };
     lines.into_iter().map(strip).collect()
@@ -159,17 +169,23 @@ fn lead_of(line: &str) -> Option<String> {
 }
 
 fn title(line: &str) -> &str {
-    let end = [" (cost=", " (actual ", " (never ", "  (c", "  (a"].iter().filter_map(|mark| line.find(mark)).min();
+    let end =
+        [" (cost=", " (actual ", " (never ", "  (c", "  (a"].iter().filter_map(|mark| line.find(mark)).min();
     line[..end.unwrap_or(line.len())].trim()
 }
 
 /// Returns the lines with those in one that a terminal broke.
 fn joined(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
+    // A log of some hundred thousand lines has no terminal around it.
+    if lines.len() > LINES_MOST {
+        return lines;
+    }
     let has_figures = lines.iter().any(|(_, line)| line.contains("->") && has_figures(line));
     let mut whole: Vec<Numbered<'_>> = Vec::with_capacity(lines.len());
     let mut pieces = 1;
     for (number, line) in lines {
-        let goes_on = |(_, last): &&mut Numbered<'_>| pieces < PIECES_MOST && goes_on(last, &line, has_figures);
+        let goes_on =
+            |(_, last): &&mut Numbered<'_>| pieces < PIECES_MOST && goes_on(last, &line, has_figures);
         match whole.last_mut().filter(goes_on) {
             Some((_, last)) => {
                 // Blanks at the end of a line are lost where the text was copied.

@@ -38,7 +38,11 @@ pub(super) fn read(lines: &[Numbered<'_>]) -> Result<Vec<ExecutionPlan>, Fault> 
 }
 
 /// Returns the plans of a document.
-pub(super) fn of_document(document: &Value, line: u32, mut entry: LogEntry) -> Result<Vec<ExecutionPlan>, Fault> {
+pub(super) fn of_document(
+    document: &Value,
+    line: u32,
+    mut entry: LogEntry,
+) -> Result<Vec<ExecutionPlan>, Fault> {
     let all = document.as_array().map_or(std::slice::from_ref(document), Vec::as_slice);
     let mut plans = Vec::new();
     for one in all {
@@ -209,7 +213,9 @@ fn operation(node: &Map<String, Value>) -> String {
             format!("{hashed}SetOp {}", text("Command"))
         }
         ("ModifyTable", ..) => text("Operation").to_string(),
-        ("Foreign Scan", ..) if !matches!(text("Operation"), "" | "Select") => format!("Foreign {}", text("Operation")),
+        ("Foreign Scan", ..) if !matches!(text("Operation"), "" | "Select") => {
+            format!("Foreign {}", text("Operation"))
+        }
         ("Custom Scan", ..) => format!("Custom Scan ({})", text("Custom Plan Provider")),
         (_, _, "" | "Inner") => kind.to_string(),
         ("Nested Loop", _, join) => format!("Nested Loop {join} Join"),

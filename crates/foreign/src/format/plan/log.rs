@@ -30,7 +30,9 @@ pub(super) struct LogEntry {
 impl LogEntry {
     /// Takes the first line of an entry; true if a plan above it has ended.
     pub fn takes(&mut self, text: &str, is_in_plan: bool) -> bool {
-        let Some((head, duration)) = text.split_once("duration: ").filter(|(_, rest)| rest.contains(" ms  plan:")) else {
+        let Some((head, duration)) =
+            text.split_once("duration: ").filter(|(_, rest)| rest.contains(" ms  plan:"))
+        else {
             return match text.strip_prefix("Query Text: ") {
                 Some(query) => {
                     // Without a log, the statement is the first line of the plan that follows.
@@ -41,7 +43,9 @@ impl LogEntry {
                 None => false,
             };
         };
-        let is_of_time = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_digit()) && word.contains([':', '-']);
+        let is_of_time = |word: &&str| {
+            word.starts_with(|letter: char| letter.is_ascii_digit()) && word.contains([':', '-'])
+        };
         let at = head.split_whitespace().filter(is_of_time).take(2).collect::<Vec<_>>().join(" ");
         *self = LogEntry { at, duration_ms: milliseconds(duration), query: None };
         true
@@ -89,7 +93,9 @@ pub(super) fn unpacked<'a>(lines: &[(u32, &'a str)]) -> Option<Vec<(u32, Cow<'a,
     }
     let is_syslog = lines.iter().any(|(_, line)| line.contains("#011"));
     is_syslog.then(|| {
-        let content = |line: &'a str| line.find("#011").map_or(Cow::Borrowed(line), |at| Cow::Owned(line[at..].replace("#011", "\t")));
+        let content = |line: &'a str| {
+            line.find("#011").map_or(Cow::Borrowed(line), |at| Cow::Owned(line[at..].replace("#011", "\t")))
+        };
         lines.iter().map(|(number, line)| (*number, content(line))).collect()
     })
 }

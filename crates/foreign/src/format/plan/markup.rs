@@ -31,7 +31,10 @@ pub(super) fn yaml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
         at += reader.at.max(1);
         found.push((number, value));
     }
-    Ok(found.into_iter().flat_map(|(number, value)| each(value).into_iter().map(move |one| (number, one))).collect())
+    Ok(found
+        .into_iter()
+        .flat_map(|(number, value)| each(value).into_iter().map(move |one| (number, one)))
+        .collect())
 }
 
 fn each(value: Value) -> Vec<Value> {
@@ -52,7 +55,9 @@ impl Yaml<'_> {
     fn block(&mut self, indent: usize, level: usize) -> Result<Value, Fault> {
         let mut list = Vec::new();
         let mut map = Map::new();
-        while let Some((line, found, text)) = self.lines.get(self.at).copied().filter(|(_, found, _)| *found == indent) {
+        while let Some((line, found, text)) =
+            self.lines.get(self.at).copied().filter(|(_, found, _)| *found == indent)
+        {
             if level > LEVELS_MOST {
                 return Err(super::too_large(line, "levels", DEPTH_MOST));
             }
@@ -90,17 +95,24 @@ pub(super) fn xml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
     let mut open: Vec<Element> = Vec::new();
     for (number, line) in lines {
         let mut rest = line.as_ref();
-        while let Some((text, (tag, behind))) = rest.split_once('<').and_then(|(text, tag)| Some((text, tag.split_once('>')?))) {
+        while let Some((text, (tag, behind))) =
+            rest.split_once('<').and_then(|(text, tag)| Some((text, tag.split_once('>')?)))
+        {
             if let Some(element) = open.last_mut() {
                 element.text.push_str(text);
             }
             rest = behind;
             if let Some(name) = tag.strip_prefix('/') {
                 let Some(element) = open.pop().filter(|element| element.tag == name) else {
-                    return Err(Fault { line: *number, why: format!("the XML of the plan closes {name}, which is not open") });
+                    return Err(Fault {
+                        line: *number,
+                        why: format!("the XML of the plan closes {name}, which is not open"),
+                    });
                 };
                 match open.last_mut() {
-                    Some(parent) if element.tag != "Query" => parent.children.push((element.name(), element.value())),
+                    Some(parent) if element.tag != "Query" => {
+                        parent.children.push((element.name(), element.value()))
+                    }
                     _ => found.push((element.line, element.value())),
                 }
             } else if !tag.starts_with(['?', '!']) && !tag.ends_with('/') {
@@ -139,7 +151,8 @@ impl Element {
     }
 
     fn value(self) -> Value {
-        let is_list = matches!(self.tag.as_str(), "Plans" | "Workers" | "Triggers") || self.children.iter().any(|(name, _)| name == "Item");
+        let is_list = matches!(self.tag.as_str(), "Plans" | "Workers" | "Triggers")
+            || self.children.iter().any(|(name, _)| name == "Item");
         if is_list {
             return Value::Array(self.children.into_iter().map(|(_, value)| value).collect());
         }

@@ -27,8 +27,8 @@ mod text;
 pub(crate) mod xplan;
 
 use crate::source::{ForeignError, Source};
-use plumb_record::plan::{ExecutionPlan, PlanOperation};
 use client::Numbered;
+use plumb_record::plan::{ExecutionPlan, PlanOperation};
 use std::borrow::Cow;
 
 /// Most operators of a plan: a statement over some thousand partitions.
@@ -58,7 +58,8 @@ pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
     let path = || source.path.clone();
     let refused = |Fault { line, why }| {
         let other = other_form(part.text).filter(|_| why.starts_with(NO_OPERATOR));
-        let why = other.map_or(why.clone(), |form| format!("{why}; the file looks like {form}, which is not read"));
+        let why =
+            other.map_or(why.clone(), |form| format!("{why}; the file looks like {form}, which is not read"));
         ForeignError::Plan { path: path(), line, why }
     };
     let mut plans = of_lines(&part.lines().collect::<Vec<_>>()).map_err(refused)?;
@@ -109,7 +110,8 @@ fn shared<'a>(lines: &'a [Numbered<'_>]) -> Vec<(u32, &'a str)> {
 }
 
 fn of_documents(documents: Vec<(u32, serde_json::Value)>) -> Result<Vec<ExecutionPlan>, Fault> {
-    let plans = documents.iter().map(|(line, document)| json::of_document(document, *line, log::LogEntry::default()));
+    let plans =
+        documents.iter().map(|(line, document)| json::of_document(document, *line, log::LogEntry::default()));
     Ok(plans.collect::<Result<Vec<_>, Fault>>()?.into_iter().flatten().collect())
 }
 

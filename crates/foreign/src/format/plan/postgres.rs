@@ -156,7 +156,9 @@ impl Node {
                 Of::Milliseconds => elapsed(value).text,
                 Of::Loops | Of::Loop => counted(value),
             };
-            let is_shown = of == Of::Word || value > 0.0 || name == "workers launched";
+            // Columns of their own have the others.
+            let is_column = ["shared hit blocks", "shared read blocks", "i/o read time"].contains(&name);
+            let is_shown = (of == Of::Word || value > 0.0 || name == "workers launched") && !is_column;
             is_shown.then(|| PlanDetail { name: name.to_string(), value, text })
         };
         self.details.iter().filter_map(shown).collect()
@@ -312,7 +314,18 @@ pub(super) fn is_operator(operation: &str) -> bool {
         let kinds = ["Hash", "Merge", "Nested Loop"];
         kinds.into_iter().find_map(|kind| name.strip_prefix(kind))
     });
-    let sides = ["", " Left", " Right", " Full", " Semi", " Anti", " Right Semi", " Right Anti", " Unique Outer", " IN"];
+    let sides = [
+        "",
+        " Left",
+        " Right",
+        " Full",
+        " Semi",
+        " Anti",
+        " Right Semi",
+        " Right Anti",
+        " Unique Outer",
+        " IN",
+    ];
     join.is_some_and(|side| sides.contains(&side))
         || OPERATORS.contains(&name)
         || name.strip_suffix(" Scan").is_some_and(|scan| SCANS.contains(&scan))

@@ -60,7 +60,10 @@ pub(super) fn has_figures(text: &str) -> bool {
 /// True for an operator of EXPLAIN (COSTS OFF): the next line is of a plan, too.
 fn begins_without_figures(lines: &Lines<'_>, at: usize) -> bool {
     let title = lines[at].1.trim();
-    if !title.starts_with(|letter: char| letter.is_ascii_uppercase()) || !is_titled(title) {
+    if title.len() > 200
+        || !title.starts_with(|letter: char| letter.is_ascii_uppercase())
+        || !is_titled(title)
+    {
         return false;
     }
     let next = lines.get(at + 1).map_or("", |(_, line)| line.trim());
@@ -160,7 +163,10 @@ impl Tree {
         }
         self.is_open &= text.is_empty();
         self.is_compilation = text == "JIT:";
-        let counted = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).and_then(|text| text.split_once(' '));
+        let counted = text
+            .strip_prefix('(')
+            .and_then(|text| text.strip_suffix(')'))
+            .and_then(|text| text.split_once(' '));
         self.is_counted |= counted.is_some_and(|(count, _)| count.parse::<u32>().is_ok());
         let known = ["Planning Time", "Execution Time", "Total runtime", "Settings", "Query Identifier"];
         let fact = text.split_once(": ").filter(|(name, _)| known.contains(name));
@@ -194,7 +200,9 @@ impl Tree {
         }
         // EXPLAIN leaves out buffers of which there were none.
         let has_buffers = operations.iter().any(|operation| operation.buffers.is_some());
-        for operation in operations.iter_mut().filter(|it| has_buffers && it.buffers.is_none() && it.starts.is_some()) {
+        for operation in
+            operations.iter_mut().filter(|it| has_buffers && it.buffers.is_none() && it.starts.is_some())
+        {
             operation.buffers = Some(PlanFigure::exactly(0.0, "0".to_string()));
             operation.reads.clone_from(&operation.buffers);
         }
@@ -212,7 +220,9 @@ impl Tree {
     fn may_be_cut(&self) -> Option<&'static str> {
         let was_executed = self.nodes.iter().any(|(_, node)| node.actual.is_some());
         let mut ends = self.facts.iter().map(|(name, _)| name.as_str());
-        let has_end = self.is_counted || self.entry.is_logged() || ends.any(|name| matches!(name, "Execution Time" | "Total runtime"));
+        let has_end = self.is_counted
+            || self.entry.is_logged()
+            || ends.any(|name| matches!(name, "Execution Time" | "Total runtime"));
         match (was_executed && !has_end, self.is_open) {
             (true, _) => Some("it has no Execution Time"),
             (false, true) => Some("its last line has an open bracket"),

@@ -232,8 +232,12 @@ impl Table {
         let above =
             first.checked_sub(if is_whole && rulers > 1 { 0 } else { 1 }).map(|at| lines[at].1.trim());
         // A heading of Markdown is above an empty line.
-        let heading = first.checked_sub(2).map(|at| lines[at].1.trim()).filter(|text| text.starts_with(['#', '*']));
-        let above = above.filter(|text| !text.is_empty()).or(heading).map(|text| text.trim_matches(['#', '*', ' ', ':']));
+        let heading =
+            first.checked_sub(2).map(|at| lines[at].1.trim()).filter(|text| text.starts_with(['#', '*']));
+        let above = above
+            .filter(|text| !text.is_empty())
+            .or(heading)
+            .map(|text| text.trim_matches(['#', '*', ' ', ':']));
         let is_name =
             |text: &&str| !text.is_empty() && text.len() <= 80 && !text.to_lowercase().contains("hash value");
         table.name = above.filter(is_name).filter(|text| !is_ruler(text)).unwrap_or_default().to_string();
@@ -242,7 +246,8 @@ impl Table {
 
     /// Takes a second line of the heading, which has no `Id`.
     fn take_second_head(&mut self, lines: &Lines<'_>) {
-        let second = lines.get(self.head + 1).filter(|(_, line)| self.between == '|' && line.trim().starts_with('|'));
+        let second =
+            lines.get(self.head + 1).filter(|(_, line)| self.between == '|' && line.trim().starts_with('|'));
         let cells: Vec<String> = second
             .map(|(_, line)| self.cells(line).into_iter().map(|cell| cell.trim().to_string()).collect())
             .unwrap_or_default();
@@ -383,7 +388,8 @@ impl Table {
             text: cell.trim().to_string(),
         };
         let details: Vec<PlanDetail> = others.map(detail).collect();
-        let has_temp = details.iter().any(|detail| ["Used-Tmp", "Temp (Max)"].contains(&detail.name.as_str()));
+        let has_temp =
+            details.iter().any(|detail| ["Used-Tmp", "Temp (Max)"].contains(&detail.name.as_str()));
         let text = |wanted: Column| of(wanted).trim().to_string();
         Ok(Some(PlanOperation {
             id: id(of(Column::Id))
@@ -401,7 +407,8 @@ impl Table {
             used_memory: used_memory(used),
             reads: printed(Column::Reads, FigureUnit::COUNT),
             read_time: None,
-            spilled: has_temp || passes.is_some_and(|passes| passes.parse::<u32>().is_ok_and(|passes| passes > 0)),
+            spilled: has_temp
+                || passes.is_some_and(|passes| passes.parse::<u32>().is_ok_and(|passes| passes > 0)),
             temp_space: printed(Column::Temp, FigureUnit::BYTES),
             // Behind the cost is the share of CPU.
             cost: self::printed(cost.split('(').next().unwrap_or_default(), FigureUnit::COUNT)
