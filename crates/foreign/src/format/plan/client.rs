@@ -140,9 +140,9 @@ pub(super) fn unquoted<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
 }
 
 /// Returns the lines without what stands before the first operator of their plan.
-fn without_leads(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
+fn without_leads<'a>(lines: Vec<Numbered<'a>>) -> Vec<Numbered<'a>> {
     let mut lead = String::new();
-    let strip = |(number, line): Numbered<'_>| {
+    let strip = |(number, line): Numbered<'a>| {
         if let Some(found) = lead_of(&line) {
             lead = found;
         }
@@ -165,7 +165,9 @@ fn lead_of(line: &str) -> Option<String> {
         letter.is_ascii_uppercase() && !line[..*at].ends_with(|before: char| before.is_alphanumeric())
     });
     let mut found = begins.filter(|(at, _)| is_titled(title(&line[*at..])));
-    found.next().map(|(at, _)| line[..at].to_string())
+    // A word without a mark behind it is part of the operator's name.
+    let lead = found.next().map(|(at, _)| line[..at].to_string());
+    lead.filter(|lead| !lead.trim_end().ends_with(char::is_alphanumeric))
 }
 
 fn title(line: &str) -> &str {

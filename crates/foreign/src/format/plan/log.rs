@@ -43,10 +43,19 @@ impl LogEntry {
                 None => false,
             };
         };
-        let is_of_time = |word: &&str| {
-            word.starts_with(|letter: char| letter.is_ascii_digit()) && word.contains([':', '-'])
+        // syslog has a time of its own before that of the server.
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let is_date = |word: &&str| {
+            word.len() >= 10 && word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('-')
         };
-        let at = head.split_whitespace().filter(is_of_time).take(2).collect::<Vec<_>>().join(" ");
+        let date = words.iter().rposition(is_date).unwrap_or(words.len());
+        let at = words[date..]
+            .iter()
+            .take(2)
+            .filter(|word| word.contains(['-', ':']))
+            .copied()
+            .collect::<Vec<_>>()
+            .join(" ");
         *self = LogEntry { at, duration_ms: milliseconds(duration), query: None };
         true
     }
