@@ -51,12 +51,10 @@ pub enum ForeignError {
         cure: &'static str,
     },
     /// No part of the file is a plan of execution.
-    #[error("{} has no plan {}", path.display(), no_plan(*lines, *seen))]
+    #[error("{} has no plan{}", path.display(), no_plan(*seen))]
     NoPlan {
         /// The file with the plan.
         path: PathBuf,
-        /// The number of its lines.
-        lines: usize,
         /// The form of plans that it has and that is not read.
         seen: Option<&'static str>,
     },
@@ -80,13 +78,12 @@ pub enum ForeignError {
     },
 }
 
-fn no_plan(lines: usize, seen: Option<&str>) -> String {
-    const READ: &str = "EXPLAIN of PostgreSQL as text, JSON, YAML or XML, and tables of DBMS_XPLAN and SQL Monitor with Id and \
-                        Operation";
-    match seen {
-        Some(form) => format!("that is read: it is {form}; read are {READ}"),
-        None => format!("in {lines} lines; read are {READ}"),
-    }
+fn no_plan(seen: Option<&str>) -> String {
+    let other = seen.map_or(String::new(), |form| format!(" that is read: it is {form}"));
+    format!(
+        "{other}; read are EXPLAIN of PostgreSQL as text, JSON, YAML or XML, and tables of DBMS_XPLAN and SQL Monitor \
+         with Id and Operation"
+    )
 }
 
 /// A file as text with numbered lines.

@@ -20,6 +20,8 @@ use serde::Serialize;
 /// Deepest indentation of an operator; deeper ones are below it.
 const INDENT_MOST: usize = 40;
 const CONDITION: usize = 100;
+/// Letters of an operator with its name before it is broken, where its indentation is lost.
+const NAMED: usize = 64;
 
 /// Plans with all that follows from them.
 #[derive(Debug, Serialize)]
@@ -92,7 +94,8 @@ const FIGURES: [Shown; 10] = [
     ("Read-Time", |operation| shown(&operation.read_time)),
     ("Used-Mem", |operation| shown(&operation.used_memory)),
     ("TempSpc", |operation| shown(&operation.temp_space)),
-    ("Cost", |operation| shown(&operation.cost)),
+    // Behind the dots is the cost of all rows.
+    ("Cost", |operation| shown(&operation.cost).rsplit("..").next().unwrap_or_default().to_string()),
 ];
 /// Figures that stand next to those of other arms, in tables of their own.
 const COMPARED: [&[Shown]; 2] = [
@@ -175,7 +178,7 @@ fn overview(plans: &Plans) -> Section {
             shown(&arm.plan.time().cloned()),
             figure(|operation| &operation.buffers),
             figure(|operation| &operation.reads),
-            figure(|operation| &operation.cost),
+            top.map_or_else(String::new, FIGURES[FIGURES.len() - 1].1),
         ]);
     }
     let cut = |arm: &PlanArm| Some(format!("{} may be cut off: {}", arm.plan.name, arm.plan.may_be_cut?));
@@ -215,7 +218,7 @@ fn side_by_side(plans: &Plans) -> Option<Section> {
     }
     let mut operators = Table::default();
     for number in 1..=plans.arms.len() {
-        operators = operators.numbers(["Id"]).column(Column::text(format!("{number}: Operation and name")));
+        operators = operators.numbers(["Id"]).wrapped(&format!("{number}: Operation and name"), NAMED);
     }
     operators = operators.wrapped("Differs", 24);
     for row in &plans.operators {
@@ -355,7 +358,7 @@ fn operators(plan: &ExecutionPlan) -> Table {
     let is_shown = |(_, of): &&Shown| plan.operations.iter().any(|operation| !of(operation).is_empty());
     let figures: Vec<&Shown> = FIGURES.iter().filter(is_shown).collect();
     let own = own_times(plan);
-    let mut table = Table::default().numbers(["Id"]).text(["Operation", "Name"]);
+    let mut table = Table::default().numbers(["Id"]).wrapped("Operation", NAMED).wrapped("Name", NAMED);
     for (title, _) in &figures {
         table = table.column(Column::number(*title));
         if *title == "A-Time" {

@@ -1,21 +1,20 @@
 //! One sentence about plans: why another one takes longer, or where the time of one goes.
 //!
 //! ```text
-//! 4.19 ms to 400 ms (95 times): Index Scan k_pkey on k (1) became Seq Scan k (1); 12 to 32,900 buffers; ...
-//! └─ the best measure that both have: time, buffers or cost
-//!                               └─ the join and the access whose operators changed
-//!                                                                     └─ what differs beside: predicates,
-//!                                                                        buffers and reads, workers, ...
+//! 4 ms to 400 ms (100 times): Index Scan k_pkey on k (1) became Seq Scan k (1); 12 to 32,900 ...
+//! └─ times, otherwise costs    └─ the changed join and access      └─ other differences: blocks,
+//!                                                                     predicates, workers, rows
 //! ```
 //!
-//! Of several changed accesses, the one is named whose own buffers, time or cost differ most. All
-//! that is said is in the plans; that one of it is the cause is a conclusion of the reader's.
+//! Of several changed accesses, the sentence names the one whose own buffers, time or cost differ
+//! most. The plans show that these differ, and not that one is the cause of the other.
 
 use super::matching::{MatchedRow, PlanDifference, is_join, matched, ordered};
 use super::{called, estimates, finding};
 use plumb_record::Finding;
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 use plumb_units::{Nanos, RowCount};
+use std::collections::HashSet;
 
 /// Factor from which rows and times of one plan differ.
 const DIFFERS: f64 = 1.5;
@@ -127,7 +126,7 @@ impl<'p> Pair<'p> {
         let number = self.number;
         let is_same = self.first.is_same_plan(self.other);
         let mut parts = if is_same { vec!["same plan".to_string()] } else { Vec::new() };
-        // An access that is a filter of the same table now is said by its operators.
+        // If the same table has the filter, the change of its operator is enough.
         parts.extend(
             self.moved().filter(|(from, _, to, _)| from.name.is_empty() || !is_of_table(from, to)).map(
                 |(from, access, to, filter)| {
@@ -231,16 +230,17 @@ impl<'p> Pair<'p> {
 
     /// Returns conditions that found rows in the first plan and drop rows in the other.
     fn moved(&self) -> impl Iterator<Item = (&'p PlanOperation, &'p str, &'p PlanOperation, &'p str)> {
-        let filters: Vec<String> =
+        let filters: HashSet<String> =
             self.first.operations.iter().flat_map(|it| &it.filter).map(|it| ordered(it)).collect();
-        let accesses: Vec<String> =
+        let accesses: HashSet<String> =
             self.other.operations.iter().flat_map(|it| &it.access).map(|it| ordered(it)).collect();
         let lost = self
             .first
             .operations
             .iter()
             .flat_map(|it| it.access.iter().map(move |access| (it, access.as_str())));
-        let lost: Vec<_> = lost.filter(|(_, access)| !accesses.contains(&ordered(access))).collect();
+        let lost = lost.filter(|(_, access)| !accesses.contains(&ordered(access)));
+        let lost: Vec<_> = lost.map(|(it, access)| (it, access, columns(access))).collect();
         let gained = self
             .other
             .operations
@@ -250,8 +250,7 @@ impl<'p> Pair<'p> {
         let mut found: Vec<_> = gained
             .filter_map(|(to, filter)| {
                 let names = columns(filter);
-                let (from, access) =
-                    lost.iter().find(|(_, access)| columns(access) == names && !names.is_empty())?;
+                let (from, access, _) = lost.iter().find(|(_, _, own)| *own == names && !names.is_empty())?;
                 Some((*from, *access, to, filter))
             })
             .collect();
@@ -309,7 +308,7 @@ impl<'p> Pair<'p> {
         Some(format!("{} to {} buffers{read}", own.text, theirs.text))
     }
 
-    /// Returns what differs beside operators and blocks.
+    /// Returns the differences in workers, work areas, rows, compilation and settings.
     fn beside(&self) -> Vec<String> {
         let mut parts = Vec::new();
         let [(planned, one), (also_planned, another)] = self.plans().map(workers);

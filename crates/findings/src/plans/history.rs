@@ -78,16 +78,17 @@ pub fn by_query(plans: &[ExecutionPlan]) -> Vec<QueryPlans> {
 }
 
 fn of_query(query: String, places: Vec<usize>, plans: &[ExecutionPlan], hashes: &[String]) -> QueryPlans {
-    let mut by_hash: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut own: Vec<&str> = Vec::new();
+    let mut times: HashMap<&str, Vec<f64>> = HashMap::new();
     for at in &places {
-        match by_hash.iter_mut().find(|(hash, _)| *hash == hashes[*at]) {
-            Some((_, times)) => times.push(seconds(&plans[*at])),
-            None => by_hash.push((hashes[*at].clone(), vec![seconds(&plans[*at])])),
+        let times = times.entry(&hashes[*at]).or_default();
+        if times.is_empty() {
+            own.push(&hashes[*at]);
         }
+        times.push(seconds(&plans[*at]));
     }
     let all: Vec<f64> = places.iter().map(|at| seconds(&plans[*at])).collect();
-    let medians: HashMap<&str, f64> =
-        by_hash.iter().map(|(hash, times)| (hash.as_str(), median(times))).collect();
+    let medians: HashMap<&str, f64> = times.iter().map(|(hash, times)| (*hash, median(times))).collect();
     let mut change: Option<PlanChange> = None;
     for pair in places.windows(2).filter(|pair| hashes[pair[0]] != hashes[pair[1]]) {
         let times_slower = medians[hashes[pair[1]].as_str()] / medians[hashes[pair[0]].as_str()];
@@ -100,7 +101,7 @@ fn of_query(query: String, places: Vec<usize>, plans: &[ExecutionPlan], hashes: 
         total_seconds: all.iter().sum(),
         median_seconds: median(&all),
         max_seconds: all.iter().copied().fold(0.0, f64::max),
-        hashes: by_hash.into_iter().map(|(hash, _)| hash).collect(),
+        hashes: own.into_iter().map(str::to_string).collect(),
         places,
         change,
     }

@@ -124,7 +124,7 @@ fn reads(plan: &ExecutionPlan) -> Option<Finding> {
     let (buffers, reads) =
         (root.buffers.as_ref()?, root.reads.as_ref().filter(|reads| reads.value >= READS_LEAST)?);
     let read_time = root.read_time.as_ref();
-    // Of processes that read at once, the times are a sum, as that of the operator below the Gather.
+    // Times of several processes are summed, as in the operator below the Gather.
     let times = plan.operations.iter().filter_map(|it| it.time.as_ref()).map(|time| time.value);
     let whole = times.chain(plan.time().map(|time| time.value)).reduce(f64::max);
     let (what, evidence) = match read_time.zip(whole) {

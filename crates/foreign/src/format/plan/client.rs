@@ -9,7 +9,7 @@
 //!           =900 loops=1)                               goes on in the next one
 //! ```
 //!
-//! Each step only removes what the lines of a plan begin or end with, so that the indentation stays.
+//! Each step only removes what the lines of a plan begin or end with. The indentation stays.
 
 use super::text::{has_figures, is_open, is_property, is_titled};
 use super::xplan;
@@ -17,9 +17,11 @@ use std::borrow::Cow;
 
 /// Most lines into which a client breaks one.
 const PIECES_MOST: usize = 32;
+/// Most bytes of a line in which an operator is searched.
+const LEAD_MOST: usize = 4000;
 /// Most lines of a text that a terminal may have broken.
 const LINES_MOST: usize = 50_000;
-/// Letters of frames.
+/// Letters at both sides of a framed line.
 const BARS: [char; 4] = ['|', '│', '║', '¦'];
 
 /// A line with its number.
@@ -158,7 +160,7 @@ fn without_leads<'a>(lines: Vec<Numbered<'a>>) -> Vec<Numbered<'a>> {
 
 /// Returns what stands before an operator that begins a plan; `None` for other lines.
 fn lead_of(line: &str) -> Option<String> {
-    if !has_figures(line) || line.contains("->") || is_titled(title(line)) {
+    if line.len() > LEAD_MOST || !has_figures(line) || line.contains("->") || is_titled(title(line)) {
         return None;
     }
     let begins = line.char_indices().filter(|(at, letter)| {

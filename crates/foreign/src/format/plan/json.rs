@@ -72,7 +72,7 @@ impl Text<'_> {
             if behind.is_some_and(|behind| behind.is_empty() || behind.starts_with(['{', '"', '['])) {
                 return Some(at + begin);
             }
-            entry.takes(line.trim(), false);
+            entry.takes(line.trim());
             at += line.len();
         }
         None

@@ -19,7 +19,7 @@ const QUERY_MOST: usize = 4000;
 /// Field of a csvlog with the message.
 const MESSAGE: usize = 13;
 
-/// What a log says above a plan.
+/// The lines of a log above a plan.
 #[derive(Debug, Default)]
 pub(super) struct LogEntry {
     at: String,
@@ -29,15 +29,13 @@ pub(super) struct LogEntry {
 
 impl LogEntry {
     /// Takes the first line of an entry; true if a plan above it has ended.
-    pub fn takes(&mut self, text: &str, is_in_plan: bool) -> bool {
+    pub fn takes(&mut self, text: &str) -> bool {
         let Some((head, duration)) =
             text.split_once("duration: ").filter(|(_, rest)| rest.contains(" ms  plan:"))
         else {
             return match text.strip_prefix("Query Text: ") {
                 Some(query) => {
-                    // Without a log, the statement is the first line of the plan that follows.
-                    let before = if is_in_plan { LogEntry::default() } else { std::mem::take(self) };
-                    *self = LogEntry { query: Some(query.trim().to_string()), ..before };
+                    self.query = Some(query.trim().to_string());
                     true
                 }
                 None => false,
@@ -126,7 +124,7 @@ fn of_csv<'a>(lines: &[(u32, &str)]) -> Vec<(u32, Cow<'a, str>)> {
         for letter in line.chars() {
             match letter {
                 '"' => {
-                    // Between two quotes nothing is outside for long: the second one is of the text.
+                    // The second of two quotes belongs to the text.
                     if !in_quotes && !field.is_empty() {
                         field.push('"');
                     }

@@ -3,12 +3,13 @@
 //! Only what EXPLAIN prints is known: maps and lists by indentation with values on one line, and
 //! elements without attributes that matter. A file of another kind has no operator in the end.
 
+use super::Fault;
 use super::client::Numbered;
-use super::{DEPTH_MOST, Fault};
 use serde_json::{Map, Value};
 
-/// Most levels: a level of a plan has two of YAML.
-const LEVELS_MOST: usize = 2 * DEPTH_MOST;
+/// Most levels of a plan, which has two levels of markup for each.
+const PLAN_LEVELS_MOST: usize = 60;
+const LEVELS_MOST: usize = 2 * PLAN_LEVELS_MOST + 8;
 
 /// Returns the documents of YAML, each with its first line.
 pub(super) fn yaml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
@@ -18,23 +19,18 @@ pub(super) fn yaml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
         .map(|(number, line)| (*number, line.len() - line.trim_start().len(), line.trim()))
         .collect();
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < all.len() {
-        let (number, indent, text) = all[at];
-        let begins = |text: &str| text.starts_with("Query Text: ") || text == "Plan:";
-        if !begins(text.trim_start_matches("- ")) {
-            at += 1;
-            continue;
+    let mut reader = Yaml { lines: all, at: 0 };
+    while let Some((number, indent, text)) = reader.lines.get(reader.at).copied() {
+        let text = text.trim_start_matches("- ");
+        if text.starts_with("Query Text: ") || text == "Plan:" {
+            let begin = reader.at;
+            found.extend(each(reader.block(indent, 0)?).into_iter().map(|one| (number, one)));
+            reader.at = reader.at.max(begin + 1);
+        } else {
+            reader.at += 1;
         }
-        let mut reader = Yaml { lines: all[at..].to_vec(), at: 0 };
-        let value = reader.block(indent, 0)?;
-        at += reader.at.max(1);
-        found.push((number, value));
     }
-    Ok(found
-        .into_iter()
-        .flat_map(|(number, value)| each(value).into_iter().map(move |one| (number, one)))
-        .collect())
+    Ok(found)
 }
 
 fn each(value: Value) -> Vec<Value> {
@@ -59,7 +55,7 @@ impl Yaml<'_> {
             self.lines.get(self.at).copied().filter(|(_, found, _)| *found == indent)
         {
             if level > LEVELS_MOST {
-                return Err(super::too_large(line, "levels", DEPTH_MOST));
+                return Err(super::too_large(line, "levels", PLAN_LEVELS_MOST));
             }
             if let Some(item) = text.strip_prefix("- ") {
                 let blanks = text.len() - item.trim_start().len();
@@ -117,7 +113,7 @@ pub(super) fn xml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
                 }
             } else if !tag.starts_with(['?', '!']) && !tag.ends_with('/') {
                 if open.len() > LEVELS_MOST {
-                    return Err(super::too_large(*number, "levels", DEPTH_MOST));
+                    return Err(super::too_large(*number, "levels", PLAN_LEVELS_MOST));
                 }
                 let tag = tag.split(' ').next().unwrap_or_default().to_string();
                 open.push(Element { tag, line: *number, text: String::new(), children: Vec::new() });

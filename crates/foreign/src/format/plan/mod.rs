@@ -64,7 +64,7 @@ pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
     };
     let mut plans = of_lines(&part.lines().collect::<Vec<_>>()).map_err(refused)?;
     if plans.is_empty() {
-        return Err(ForeignError::NoPlan { path: path(), lines: source.len(), seen: other_form(part.text) });
+        return Err(ForeignError::NoPlan { path: path(), seen: other_form(part.text) });
     }
     let file = source.path.file_name().unwrap_or(source.path.as_os_str()).to_string_lossy();
     let count = plans.len();

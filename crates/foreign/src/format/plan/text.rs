@@ -32,7 +32,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
         let line = line.replace('\t', "        ");
         let text = line.trim_start();
         let column = line.len() - text.len();
-        if entry.takes(text, tree.is_some()) {
+        if entry.takes(text) {
             plans.extend(tree.take().map(Tree::plan).transpose()?);
             continue;
         }

@@ -14,9 +14,9 @@
 //!    - this is an adaptive plan             a note, up to the next dash or an empty line
 //! ```
 //!
-//! The depth of an operator is the number of rows above it that the plan used: rows that an adaptive
-//! plan did not use are left out, and what is below them moves up. SQL Monitor has a heading of two
-//! lines between rulers of `=`.
+//! The depth of an operator is the number of rows above it that the plan used. Rows that an adaptive
+//! plan did not use are left out, so that the rows below them move up. SQL Monitor has a heading of
+//! two lines between rulers of `=`.
 //!
 //! SQL*Plus breaks lines at its line size: the ruler then has several lines, and so has each row.
 //! It repeats `PLAN_TABLE_OUTPUT` on each page. A slide has tabs for bars and no indentation: the
