@@ -13,8 +13,8 @@ pub mod names;
 mod page;
 
 use crate::bundle::{
-    Contents, END, ENVIRONMENT, EndFile, Environment, MANIFEST, Manifest, ORDER, OrderFile, REPORTS, RUNS,
-    RunRecord, STUDY, errors_name, json, record_name, run_record, text,
+    Contents, END, ENVIRONMENT, EndFile, Environment, LAST, MANIFEST, Manifest, ORDER, OrderFile, REPORTS,
+    RUNS, RunRecord, STUDY, errors_name, json, record_name, run_record, text,
 };
 use crate::plan::{Plan, PlanOptions};
 use crate::report::{self, RenderPage, Rendered};
@@ -149,13 +149,16 @@ impl Shared {
         self.files.push((name.into(), text.into()));
     }
 
-    /// Writes the files to a new or empty directory.
+    /// Writes the files to a new or empty directory. A half copy lacks the file by which a reader
+    /// would know it.
     pub fn write(&self, directory: &Path) -> Result<(), StudyError> {
         let held = Directory::open(directory)?;
         if self.files.iter().any(|(name, _)| name.starts_with(RUNS)) {
             held.make_directory(RUNS)?;
         }
-        self.files.iter().try_for_each(|(name, bytes)| Ok(held.replace(name, bytes)?))
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(name, _)| LAST.iter().position(|last| name == last));
+        files.into_iter().try_for_each(|(name, bytes)| Ok(held.replace(name, bytes)?))
     }
 }
 
