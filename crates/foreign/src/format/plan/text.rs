@@ -138,7 +138,7 @@ impl Tree {
         }
         // Where blanks were lost, a property is in the column of the first operator.
         let is_own = is_property(text) && !BELOW.iter().any(|name| text.starts_with(name));
-        if column <= self.top && !(is_own && !self.is_below) {
+        if column <= self.top && (self.is_below || !is_own) {
             self.is_below = true;
             self.below(line, text.trim_end())?;
         } else if self.is_below {
