@@ -78,16 +78,12 @@ pub enum ForeignError {
         kind: String,
     },
     /// No part of the file is a plan of execution.
-    #[error(
-        "{} has no plan: no line of {lines} is of EXPLAIN by PostgreSQL, as text or JSON, or of a table of DBMS_XPLAN \
-         with the columns Id and Operation",
-        path.display()
-    )]
+    #[error("{} has no plan{}", path.display(), no_plan(*seen))]
     NoPlan {
         /// The file with the plan.
         path: PathBuf,
-        /// The number of its lines.
-        lines: usize,
+        /// The form of plans that it has and that is not read.
+        seen: Option<&'static str>,
     },
     /// A plan that cannot be used.
     #[error("{} line {line}: {why}", path.display())]
@@ -115,6 +111,14 @@ pub enum ForeignError {
         /// The most that are kept.
         most: usize,
     },
+}
+
+fn no_plan(seen: Option<&str>) -> String {
+    let other = seen.map_or(String::new(), |form| format!(" that is read: it is {form}"));
+    format!(
+        "{other}; read are EXPLAIN of PostgreSQL as text, JSON, YAML or XML, and tables of DBMS_XPLAN and SQL Monitor \
+         with Id and Operation"
+    )
 }
 
 /// A file as text with numbered lines.

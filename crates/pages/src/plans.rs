@@ -1,27 +1,33 @@
 //! The page of some plans: what differs, findings, and each plan as DBMS_XPLAN prints it.
 //!
 //! ```text
+//! (title)        the answer in a sentence; those of further arms below it
 //! Plans          a line an arm: hash, operators, time, buffers
 //! Findings       of all arms, with the number of the arm
-//! Side by Side   a line for each operator of an arm, next to what it is in the others
-//! Plan           a table for each arm, with its predicates, triggers and notes
+//! Side by Side   a line for each operator of an arm, next to what it is in the others, then figures
+//! Plan           a table for each arm, with its other figures, predicates, triggers and notes
 //! ```
 
 use crate::run::findings_table;
-use plumb_findings::plans::{MatchedRow, matched, of_plan};
+use plumb_findings::plans::{MatchedRow, QueryPlans, answers, matched, of_pair, of_plan, own_times};
 use plumb_record::Finding;
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 use plumb_report::table::{Cell, Column, Facts, Table, Tone};
 use plumb_report::{Document, Section, State, Summary, cells, text};
+use plumb_units::Nanos;
 use serde::Serialize;
 
 /// Deepest indentation of an operator; deeper ones are below it.
 const INDENT_MOST: usize = 40;
 const CONDITION: usize = 100;
+/// Letters of an operator with its name before it is broken, where its indentation is lost.
+const NAMED: usize = 64;
 
 /// Plans with all that follows from them.
 #[derive(Debug, Serialize)]
 pub struct Plans {
+    /// A sentence for each arm but the first, or one for a single plan.
+    pub answers: Vec<String>,
     pub arms: Vec<PlanArm>,
     /// Empty for a single plan.
     pub operators: Vec<PlanRow>,
@@ -49,35 +55,56 @@ impl Plans {
     /// If one of several has more operators than [`plumb_findings::plans::OPERATIONS_MOST`].
     #[must_use]
     pub fn of(plans: Vec<ExecutionPlan>) -> Plans {
-        let rows = if plans.len() > 1 { matched(&plans) } else { Vec::new() };
+        let all: Vec<&ExecutionPlan> = plans.iter().collect();
+        let rows = if plans.len() > 1 { matched(&all) } else { Vec::new() };
         let row = |MatchedRow { places, differences }| {
             let differences: Vec<plumb_findings::plans::PlanDifference> = differences;
             PlanRow { places, differences: differences.into_iter().map(|it| it.word()).collect() }
         };
-        let arm = |plan: ExecutionPlan| PlanArm { hash: plan.hash(), findings: of_plan(&plan), plan };
-        Plans { arms: plans.into_iter().map(arm).collect(), operators: rows.into_iter().map(row).collect() }
+        let answers = answers(&plans);
+        let mut compared: Vec<Vec<Finding>> = (2..)
+            .zip(plans.iter().skip(1))
+            .map(|(number, other)| of_pair(&plans[0], other, number))
+            .collect();
+        compared.insert(0, Vec::new());
+        let arm = |(plan, compared): (ExecutionPlan, Vec<Finding>)| PlanArm {
+            hash: plan.hash(),
+            findings: compared.into_iter().chain(of_plan(&plan)).collect(),
+            plan,
+        };
+        let arms = plans.into_iter().zip(compared).map(arm).collect();
+        Plans { answers, arms, operators: rows.into_iter().map(row).collect() }
     }
 
     fn are_same(&self) -> bool {
-        self.arms.windows(2).all(|pair| pair[0].hash == pair[1].hash)
+        self.arms.windows(2).all(|pair| pair[0].plan.is_same_plan(&pair[1].plan))
     }
 }
+
+/// Figures of [`FIGURES`] that are columns of an executed plan.
+const COLUMNS: usize = 6;
 
 /// A figure of operators, in the order of the columns.
 type Shown = (&'static str, fn(&PlanOperation) -> String);
 
-const FIGURES: [Shown; 8] = [
+const FIGURES: [Shown; 10] = [
     ("Starts", |operation| shown(&operation.starts)),
     ("E-Rows", |operation| shown(&operation.expected_rows)),
     ("A-Rows", |operation| shown(&operation.rows)),
     ("A-Time", |operation| shown(&operation.time)),
     ("Buffers", |operation| shown(&operation.buffers)),
+    ("Reads", |operation| shown(&operation.reads)),
+    ("Read-Time", |operation| shown(&operation.read_time)),
     ("Used-Mem", |operation| shown(&operation.used_memory)),
-    ("TempSpc", |operation| operation.temp_space.clone()),
-    ("Cost", |operation| operation.cost.clone()),
+    ("TempSpc", |operation| shown(&operation.temp_space)),
+    // Behind the dots is the cost of all rows.
+    ("Cost", |operation| shown(&operation.cost).rsplit("..").next().unwrap_or_default().to_string()),
 ];
-/// Figures that stand next to those of other arms.
-const COMPARED: [Shown; 4] = [FIGURES[1], FIGURES[2], FIGURES[3], FIGURES[4]];
+/// Figures that stand next to those of other arms, in tables of their own.
+const COMPARED: [&[Shown]; 2] = [
+    &[FIGURES[0], FIGURES[1], FIGURES[2], FIGURES[3]],
+    &[FIGURES[4], FIGURES[5], FIGURES[6], FIGURES[7], FIGURES[9]],
+];
 
 fn shown(figure: &Option<PlanFigure>) -> String {
     figure.as_ref().map_or_else(String::new, |figure| figure.text.clone())
@@ -91,13 +118,13 @@ pub fn document(plans: &Plans) -> Document {
     let sections = [Some(overview(plans)), findings(plans), side_by_side(plans)];
     let each = (1..).zip(&plans.arms).map(|(number, arm)| plan_section(number, arm, plans.arms.len()));
     Document {
-        title: format!("EXECUTION PLANS  {subject}"),
+        title: plans.answers.first().cloned().unwrap_or_default(),
         question: String::new(),
         running_head: format!("Plans: {subject}"),
         width: text::WIDTH,
         state: state(plans),
         basis: basis(plans),
-        reasons: Vec::new(),
+        reasons: plans.answers.iter().skip(1).cloned().collect(),
         headline: Vec::new(),
         sections: sections.into_iter().flatten().chain(each).collect(),
         summary: Summary { subject, ..Summary::default() },
@@ -134,7 +161,7 @@ fn overview(plans: &Plans) -> Section {
         .numbers(["#"])
         .wrapped("Arm", 40)
         .text(["Database", "Plan hash"])
-        .numbers(["Operators", "Rows", "Time", "Buffers"]);
+        .numbers(["Operators", "Rows", "Time", "Buffers", "Reads", "Cost"]);
     for (number, arm) in (1..).zip(&plans.arms) {
         let operations = &arm.plan.operations;
         let top = operations.first();
@@ -151,8 +178,10 @@ fn overview(plans: &Plans) -> Section {
             &arm.hash,
             operations.len().to_string(),
             figure(|operation| &operation.rows),
-            figure(|operation| &operation.time),
+            shown(&arm.plan.time().cloned()),
             figure(|operation| &operation.buffers),
+            figure(|operation| &operation.reads),
+            top.map_or_else(String::new, FIGURES[FIGURES.len() - 1].1),
         ]);
     }
     let cut = |arm: &PlanArm| Some(format!("{} may be cut off: {}", arm.plan.name, arm.plan.may_be_cut?));
@@ -160,7 +189,8 @@ fn overview(plans: &Plans) -> Section {
     section
         .note("the hash is of operators, join types, order of inputs and access paths, and not of costs, rows or literals")
         .note(match plans.arms.iter().any(|arm| arm.plan.source == PlanSource::Postgres) {
-            true => "of PostgreSQL, rows, time and buffers are of all loops; time is a sum over parallel processes",
+            true => "of PostgreSQL, all figures but E-Rows are of all loops; time is a sum over parallel processes; reads may come from \
+             the cache of the system",
             false => "",
         })
         .table(table)
@@ -191,7 +221,7 @@ fn side_by_side(plans: &Plans) -> Option<Section> {
     }
     let mut operators = Table::default();
     for number in 1..=plans.arms.len() {
-        operators = operators.numbers(["Id"]).column(Column::text(format!("{number}: Operation and name")));
+        operators = operators.numbers(["Id"]).wrapped(&format!("{number}: Operation and name"), NAMED);
     }
     operators = operators.wrapped("Differs", 24);
     for row in &plans.operators {
@@ -212,7 +242,9 @@ fn side_by_side(plans: &Plans) -> Option<Section> {
     let section = Section::front("side", "Side by Side")
         .note("operators of arm 1 next to what they are in the others; literals do not differ");
     let section = differing_notes(plans).into_iter().fold(section, Section::note);
-    Some(section.table(operators).table(figures_side_by_side(plans)))
+    let figures = COMPARED.iter().filter_map(|figures| figures_side_by_side(plans, figures));
+    let section = figures.fold(section.table(operators), Section::table);
+    Some(details_side_by_side(plans).into_iter().fold(section, Section::table))
 }
 
 /// Returns a line for each note that only some arms have.
@@ -232,23 +264,25 @@ fn differing_notes(plans: &Plans) -> Vec<String> {
     lines
 }
 
-fn figures_side_by_side(plans: &Plans) -> Table {
+/// Returns the operators of a row; `None` for an arm that lacks it.
+fn found<'p>(plans: &'p Plans, row: &PlanRow) -> Vec<Option<&'p PlanOperation>> {
+    let arms = plans.arms.iter().zip(&row.places);
+    arms.map(|(arm, place)| place.map(|place| &arm.plan.operations[place])).collect()
+}
+
+/// Returns a table of these figures; `None` if no arm has one.
+fn figures_side_by_side(plans: &Plans, figures: &[Shown]) -> Option<Table> {
     let mut table = Table::default().text(["Operation"]);
     let operations = || plans.arms.iter().flat_map(|arm| &arm.plan.operations);
     let has_figure = |(_, of): &&Shown| operations().any(|operation| !of(operation).is_empty());
-    let figures: Vec<&Shown> = COMPARED.iter().filter(has_figure).collect();
+    let figures: Vec<&Shown> = figures.iter().filter(has_figure).collect();
     for (title, _) in &figures {
         for number in 1..=plans.arms.len() {
             table = table.column(Column::number(format!("{number}:\n{title}")));
         }
     }
     for row in &plans.operators {
-        let found: Vec<Option<&PlanOperation>> = plans
-            .arms
-            .iter()
-            .zip(&row.places)
-            .map(|(arm, place)| place.map(|place| &arm.plan.operations[place]))
-            .collect();
+        let found = found(plans, row);
         let first = found.iter().flatten().next();
         let mut cells = vec![Cell::from(first.map_or_else(String::new, |operation| indented(operation)))];
         for (_, of) in &figures {
@@ -256,7 +290,40 @@ fn figures_side_by_side(plans: &Plans) -> Table {
         }
         table.row(cells);
     }
-    table
+    (!figures.is_empty()).then_some(table)
+}
+
+/// Returns a line for each further figure that differs.
+fn details_side_by_side(plans: &Plans) -> Option<Table> {
+    let mut table = Table::default().text(["Operation", "Figure"]).with_caption("Other figures that differ");
+    for number in 1..=plans.arms.len() {
+        table = table.column(Column::number(number.to_string()));
+    }
+    for row in &plans.operators {
+        let found = found(plans, row);
+        let mut names: Vec<&str> = Vec::new();
+        for detail in found.iter().flatten().flat_map(|operation| &operation.details) {
+            if !names.contains(&detail.name.as_str()) {
+                names.push(&detail.name);
+            }
+        }
+        for name in names {
+            let text = |operation: &Option<&PlanOperation>| {
+                let details = operation.map_or(&[][..], |operation| &operation.details);
+                details
+                    .iter()
+                    .find(|detail| detail.name == name)
+                    .map_or("", |detail| &detail.text)
+                    .to_string()
+            };
+            let texts: Vec<String> = found.iter().map(text).collect();
+            if texts.windows(2).any(|pair| pair[0] != pair[1]) {
+                let operation = found.iter().flatten().next().map_or_else(String::new, |it| it.titled());
+                table.row([operation, name.to_string()].into_iter().chain(texts).map(Cell::from).collect());
+            }
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
 
 fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {
@@ -286,28 +353,66 @@ fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {
         section = section.facts(facts);
     }
     let section = section.table(operators(plan));
-    let below = [conditions(plan), triggers(plan), notes(plan)];
+    let below = [details(plan), conditions(plan), triggers(plan), notes(plan)];
     below.into_iter().flatten().fold(section, Section::table)
 }
 
 fn operators(plan: &ExecutionPlan) -> Table {
-    let has_rows = plan.operations.iter().any(|operation| operation.rows.is_some());
-    let is_shown = |(title, of): &&Shown| {
-        let is_known = plan.operations.iter().any(|operation| !of(operation).is_empty());
-        // Costs have no unit, and rows and time tell more.
-        is_known && !(has_rows && *title == "Cost")
-    };
-    let figures: Vec<&Shown> = FIGURES.iter().filter(is_shown).collect();
-    let mut table = Table::default().numbers(["Id"]).text(["Operation", "Name"]);
+    let is_shown = |(_, of): &&Shown| plan.operations.iter().any(|operation| !of(operation).is_empty());
+    let figures: Vec<&Shown> = FIGURES.iter().take(columns(plan)).filter(is_shown).collect();
+    let own = own_times(plan);
+    let mut table = Table::default().numbers(["Id"]).wrapped("Operation", NAMED).wrapped("Name", NAMED);
     for (title, _) in &figures {
         table = table.column(Column::number(*title));
+        if *title == "A-Time" {
+            table = table.column(Column::number("Own-Time"));
+        }
     }
-    for operation in &plan.operations {
+    let most = |of: fn(&PlanOperation) -> &Option<PlanFigure>| {
+        plan.operations.iter().filter_map(|it| of(it).as_ref()).map(|figure| figure.value).fold(0.0, f64::max)
+    };
+    let (time, reads) = (most(|it| &it.time), most(|it| &it.reads));
+    let share =
+        |value: Option<f64>, whole: f64| value.filter(|value| *value > 0.0).map(|value| value / whole);
+    for (operation, own) in plan.operations.iter().zip(own) {
         let mut cells = cells![marked(operation), indented(operation), &operation.name];
-        cells.extend(figures.iter().map(|(_, of)| Cell::from(of(operation))));
+        for (title, of) in &figures {
+            let value = |figure: &Option<PlanFigure>| figure.as_ref().map(|figure| figure.value);
+            let bar = match *title {
+                "A-Time" => share(value(&operation.time), time),
+                "Reads" => share(value(&operation.reads), reads),
+                _ => None,
+            };
+            cells.push(Cell::from(of(operation)).with_share(bar));
+            if *title == "A-Time" {
+                let text = own.map_or_else(String::new, |own| Nanos((own * 1e9) as u64).to_string());
+                cells.push(Cell::from(text).with_share(share(own, time)));
+            }
+        }
         table.row(cells);
     }
     table
+}
+
+/// Returns the number of figures that are columns. A page has no room for all of an executed plan.
+fn columns(plan: &ExecutionPlan) -> usize {
+    let has_rows = plan.operations.iter().any(|operation| operation.rows.is_some());
+    if has_rows { COLUMNS } else { FIGURES.len() }
+}
+
+fn details(plan: &ExecutionPlan) -> Option<Table> {
+    let mut table = Table::default().numbers(["Id"]).wrapped("Other figures", CONDITION);
+    for operation in &plan.operations {
+        let others = FIGURES.iter().skip(columns(plan));
+        let named = others.map(|(title, of)| (title.to_string(), of(operation)));
+        let details = operation.details.iter().map(|detail| (detail.name.clone(), detail.text.clone()));
+        let all = named.chain(details).filter(|(_, text)| !text.is_empty());
+        let all: Vec<String> = all.map(|(name, text)| format!("{name} {text}")).collect();
+        if !all.is_empty() {
+            table.row(cells![operation.id.to_string(), all.join(", ")]);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
 
 fn conditions(plan: &ExecutionPlan) -> Option<Table> {
@@ -352,4 +457,94 @@ fn marked(operation: &PlanOperation) -> String {
 fn indented(operation: &PlanOperation) -> String {
     let indent = operation.depth.min(INDENT_MOST);
     format!("{:indent$}{}", "", operation.titled())
+}
+
+/// Most queries of a list.
+const QUERIES_MOST: usize = 100;
+
+/// Plans of a log by query.
+#[derive(Debug, Serialize)]
+pub struct PlanLog {
+    pub subject: String,
+    /// Time and hash of each plan, which the queries number from 0.
+    pub plans: Vec<LoggedPlan>,
+    pub queries: Vec<QueryPlans>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct LoggedPlan {
+    pub at: String,
+    pub hash: String,
+}
+
+/// Returns the page of a log: its queries, and where the plan of one changed.
+#[must_use]
+pub fn log_document(log: &PlanLog) -> Document {
+    let shown = |seconds: f64| Nanos((seconds * 1e9) as u64).to_string();
+    let mut table = Table::default()
+        .numbers(["#"])
+        .wrapped("Query", 60)
+        .numbers(["Count", "Total", "Median", "Most", "Plans"])
+        .text(["Plan hash", "Changed at"])
+        .numbers(["Times slower"]);
+    let changed = log.queries.iter().filter(|query| query.change.is_some()).count();
+    for (number, query) in (1..).zip(log.queries.iter().take(QUERIES_MOST)) {
+        let change = query.change.as_ref();
+        let is_slower = change.is_some_and(|change| change.times_slower > 1.0);
+        table.row(cells![
+            number.to_string(),
+            query.query.chars().take(300).collect::<String>(),
+            query.places.len().to_string(),
+            shown(query.total_seconds),
+            shown(query.median_seconds),
+            shown(query.max_seconds),
+            query.hashes.len().to_string(),
+            match change {
+                Some(change) =>
+                    format!("{} -> {}", log.plans[change.before].hash, log.plans[change.after].hash),
+                None => query.hashes.first().cloned().unwrap_or_default(),
+            },
+            change.map_or_else(String::new, |change| log.plans[change.after].at.clone()),
+            Cell::from(change.map_or_else(String::new, |change| format!("{:.1}", change.times_slower)))
+                .with_tone(if is_slower { Tone::Open } else { Tone::Plain }),
+        ]);
+    }
+    let worst = (1..).zip(&log.queries).filter_map(|(number, query)| Some((number, query.change.as_ref()?)));
+    let worst = worst.max_by(|(_, one), (_, two)| one.times_slower.total_cmp(&two.times_slower));
+    let worst = worst.filter(|(_, change)| change.times_slower > 1.0).map_or_else(
+        || "no plan changed to a slower one".to_string(),
+        |(number, change): (usize, &plumb_findings::plans::PlanChange)| {
+            format!(
+                "query {number} got {:.1} times slower with another plan at {}",
+                change.times_slower, log.plans[change.after].at
+            )
+        },
+    );
+    let (plans, queries) = (log.plans.len(), log.queries.len());
+    let left_out = queries.saturating_sub(QUERIES_MOST);
+    let section = Section::front("queries", "Queries")
+        .note("by total time; literals are left out; `--query N` shows the two plans around the change, otherwise the fastest and the slowest")
+        .note("times slower is the ratio of the medians of all executions with each plan; only what the log has is counted")
+        .note(if left_out == 0 { String::new() } else { format!("{left_out} further queries are in --json") });
+    Document {
+        title: format!(
+            "{plans} plans, {queries} {}: {worst}",
+            if queries == 1 { "query" } else { "queries" }
+        ),
+        question: String::new(),
+        running_head: format!("Plans: {}", log.subject),
+        width: text::WIDTH,
+        state: match changed {
+            0 => State { of: "Plans".to_string(), word: "NO PLAN CHANGED".to_string(), tone: Tone::Good },
+            _ => State { of: "Plans".to_string(), word: "PLANS CHANGED".to_string(), tone: Tone::Open },
+        },
+        basis: format!("queries with several plans: {changed} of {queries}"),
+        reasons: Vec::new(),
+        headline: Vec::new(),
+        sections: vec![section.table(table)],
+        summary: Summary { subject: log.subject.clone(), ..Summary::default() },
+        footer: "auto_explain logs only executions above its threshold: a count is not that of all."
+            .to_string(),
+        data: serde_json::to_string(log).unwrap_or_else(|_| "null".to_string()),
+    }
 }

@@ -68,18 +68,33 @@ pub struct PlanOperation {
     pub time: Option<PlanFigure>,
     /// Blocks got from the cache, in it and below it.
     pub buffers: Option<PlanFigure>,
+    /// Blocks of these that were read from outside of the cache; SQL Monitor has requests instead.
+    pub reads: Option<PlanFigure>,
+    /// Seconds of these reads.
+    pub read_time: Option<PlanFigure>,
     /// Bytes of its work area.
     pub used_memory: Option<PlanFigure>,
     /// True if the work area did not suffice and rows went to disk.
     pub spilled: bool,
-    /// Expected bytes on disk, as printed.
-    pub temp_space: String,
-    /// Cost as printed; it has no unit.
-    pub cost: String,
+    /// Expected bytes on disk.
+    pub temp_space: Option<PlanFigure>,
+    /// Cost with all below it; it has no unit.
+    pub cost: Option<PlanFigure>,
     /// Conditions by which it finds rows.
     pub access: Vec<String>,
     /// Conditions by which it drops rows that it has found.
     pub filter: Vec<String>,
+    /// All other figures, in the order of the plan.
+    pub details: Vec<PlanDetail>,
+}
+
+/// A figure that not all operators have, such as `rows removed by filter`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanDetail {
+    pub name: String,
+    /// Zero if it is a word.
+    pub value: f64,
+    pub text: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -87,6 +102,12 @@ pub struct ExecutionPlan {
     pub source: PlanSource,
     /// Name of the arm: its file, or the line above the plan.
     pub name: String,
+    /// Statement as printed with the plan; otherwise empty.
+    pub query: String,
+    /// Time at which a log has it; otherwise empty.
+    pub at: String,
+    /// Seconds of the statement, as a log or the line below the plan has them.
+    pub elapsed: Option<PlanFigure>,
     /// Names and values that are printed with the plan.
     pub facts: Vec<(String, String)>,
     pub tree: PlanTree,
@@ -126,6 +147,12 @@ impl PlanOperation {
         }
     }
 
+    /// Returns the value of a detail.
+    #[must_use]
+    pub fn detail(&self, name: &str) -> Option<f64> {
+        self.details.iter().find(|detail| detail.name == name).map(|detail| detail.value)
+    }
+
     /// Returns the object if it is one of the schema: tables of a parallel query or of the
     /// statement itself have a new name each time.
     #[must_use]
@@ -142,6 +169,9 @@ impl ExecutionPlan {
         ExecutionPlan {
             source,
             name: String::new(),
+            query: String::new(),
+            at: String::new(),
+            elapsed: None,
             facts: Vec::new(),
             tree,
             operations,
@@ -149,6 +179,26 @@ impl ExecutionPlan {
             notes: Vec::new(),
             may_be_cut: None,
         }
+    }
+
+    /// True if both have one hash, of this program or of Oracle: its plan hash value has some
+    /// variants of a plan as one.
+    #[must_use]
+    pub fn is_same_plan(&self, other: &ExecutionPlan) -> bool {
+        let oracle = self.fact("Plan hash value").filter(|value| *value != "0");
+        self.hash() == other.hash() || oracle.is_some() && oracle == other.fact("Plan hash value")
+    }
+
+    /// Returns a printed fact.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the time of the statement: without a line of its own, that of the first operator.
+    #[must_use]
+    pub fn time(&self) -> Option<&PlanFigure> {
+        self.elapsed.as_ref().or_else(|| self.operations.first()?.time.as_ref())
     }
 
     /// Returns the inputs of each operator, as places in the list.

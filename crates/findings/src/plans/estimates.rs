@@ -12,6 +12,10 @@
 //! - parallel servers did the work, and all below the coordinator are zero: the plan has no figures
 //!   of them.
 //!
+//! EXPLAIN of PostgreSQL has the rows that it expects of one process, and divides those of a
+//! parallel scan by the workers planned and a part of the leader. If fewer were launched, each has
+//! more rows, so that the number of processes is any between both.
+//!
 //! Limits: a client that stops fetching leaves no operator behind. Ten is the factor from which an
 //! optimizer's choices usually change; a factor below it proves nothing.
 
@@ -73,7 +77,8 @@ pub(super) fn findings(plan: &ExecutionPlan) -> Vec<Finding> {
 fn depends(operation: &str) -> bool {
     let name = operation.to_uppercase();
     let joins = name.contains(" JOIN") && !name.starts_with("JOIN FILTER");
-    let gathers = ["SORT", "HASH ", "HASHAGG", "MATERIALIZE", "MEMOIZE", "WINDOW"];
+    // A Memoize is chosen by the rows of the other side of its join.
+    let gathers = ["SORT", "HASH ", "HASHAGG", "MATERIALIZE", "WINDOW"];
     let gathers = gathers.iter().any(|word| name.contains(word)) && name != "SORT AGGREGATE";
     joins || gathers || name.contains("NESTED LOOP")
 }
@@ -137,10 +142,29 @@ impl Estimates<'_> {
     fn expected(&self, at: usize) -> Option<ValueRange> {
         let operation = self.operation(at);
         if let Some(each) = &operation.expected_rows {
-            return Some(each.range.times(operation.starts.as_ref()?.range));
+            let starts = operation.starts.as_ref()?;
+            let processes = self.processes(at).filter(|(_, started)| starts.value <= *started);
+            let planned = processes.map_or(starts.range, |(planned, _)| ValueRange {
+                low: starts.range.low.min(planned),
+                high: starts.range.high.max(planned),
+            });
+            return Some(each.range.times(planned));
         }
         let inputs = self.inputs[at].iter().map(|input| self.expected(*input));
         inputs.sum::<Option<SumOfRanges>>().map(|sum| sum.0).filter(|_| !self.inputs[at].is_empty())
+    }
+
+    /// Returns the processes of a parallel part that the optimizer divided by, and those started.
+    fn processes(&self, mut at: usize) -> Option<(f64, f64)> {
+        while let Some(above) = self.above[at] {
+            let gather = self.operation(above);
+            if let Some(planned) = gather.detail("workers planned") {
+                let launched = gather.detail("workers launched").unwrap_or(planned);
+                return Some((planned + (1.0 - 0.3 * planned).max(0.0), launched + 1.0));
+            }
+            at = above;
+        }
+        None
     }
 
     fn judged(&self, at: usize, unseen: &[bool]) -> Option<Off> {
@@ -161,11 +185,16 @@ impl Estimates<'_> {
         }
     }
 
+    /// Returns the place of an input among those of its operator.
+    fn place(&self, above: usize, input: usize) -> usize {
+        self.inputs[above].iter().position(|other| *other == input).unwrap_or_default()
+    }
+
     /// True if an operator above may have stopped reading.
     fn stopped(&self, at: usize) -> bool {
         let mut below = at;
         while let Some(above) = self.above[below] {
-            let input = self.inputs[above].iter().position(|input| *input == below).unwrap_or_default();
+            let input = self.place(above, below);
             let operation = self.operation(above);
             let is_part = !self.operation(below).role.is_empty();
             if stops(operation, input) || is_part || self.joins_nothing(above, below) {
@@ -205,7 +234,11 @@ impl Estimates<'_> {
         let from =
             if origins == [input] { String::new() } else { format!("; off from {} on", named.join(", ")) };
         let factor = match off {
-            Off::More => format!("{} times as many came", rounded(came / expected)),
+            Off::More => {
+                let is_first = reads_all(self.plan.source, operation, self.place(at, input), source);
+                let before = if is_first { " before its first row" } else { "" };
+                format!("{} times as many came{before}", rounded(came / expected))
+            }
             Off::Fewer if came == 0.0 => "none came".to_string(),
             Off::Fewer => format!("1 in {} came", rounded(expected / came)),
         };
@@ -283,7 +316,7 @@ fn shortened(predicate: &str) -> String {
 }
 
 /// Returns a number for a sentence: no decimals from ten on.
-fn rounded(value: f64) -> String {
+pub(super) fn rounded(value: f64) -> String {
     match value {
         value if value < 10.0 && value.fract() != 0.0 => format!("{value:.1}"),
         value => plumb_units::RowCount(value.round() as u64).to_string(),

@@ -79,7 +79,7 @@ pub struct MatchedRow {
 /// # Panics
 /// If a plan has more operators than [`OPERATIONS_MOST`].
 #[must_use]
-pub fn matched(plans: &[ExecutionPlan]) -> Vec<MatchedRow> {
+pub fn matched(plans: &[&ExecutionPlan]) -> Vec<MatchedRow> {
     let Some((first, others)) = plans.split_first() else { return Vec::new() };
     assert!(plans.iter().all(|plan| plan.operations.len() <= OPERATIONS_MOST));
     let count = plans.len();
@@ -443,7 +443,7 @@ fn rooted(plan: &ExecutionPlan) -> Rooted {
     Rooted { inputs, sizes, feeds: found }
 }
 
-fn is_join(operation: &PlanOperation) -> bool {
+pub(super) fn is_join(operation: &PlanOperation) -> bool {
     let name = operation.operation.to_uppercase();
     (name.contains(" JOIN") || name.contains("NESTED LOOP")) && !name.contains("JOIN FILTER")
 }
@@ -568,7 +568,7 @@ fn is_closed(text: &str) -> bool {
 }
 
 /// Returns a condition with a `?` for each number and each text in quotes.
-fn without_literal(condition: &str) -> String {
+pub(super) fn without_literal(condition: &str) -> String {
     let mut plain = String::with_capacity(condition.len());
     let mut letters = condition.chars().peekable();
     let mut before = ' ';

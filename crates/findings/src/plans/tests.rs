@@ -1,7 +1,7 @@
 //! Plans in a short form: depth by blanks, then the operator, its object after `@`, and figures.
 
 use super::*;
-use plumb_record::plan::{PlanFigure, PlanTree};
+use plumb_record::plan::{PlanDetail, PlanFigure, PlanTree};
 
 /// Reads lines such as `  Seq Scan @t1 E=10 S=1 A=1000`; conditions are `access=` and `filter=`.
 fn plan(source: PlanSource, text: &str) -> ExecutionPlan {
@@ -20,6 +20,18 @@ fn plan(source: PlanSource, text: &str) -> ExecutionPlan {
                 ("S", value) => operation.starts = figure(value),
                 ("A", value) => operation.rows = figure(value),
                 ("T", value) => operation.time = figure(value),
+                ("B", value) => operation.buffers = figure(value),
+                ("R", value) => operation.reads = figure(value),
+                ("RT", value) => operation.read_time = figure(value),
+                ("C", value) => operation.cost = figure(value),
+                (name @ ("planned" | "launched" | "removed"), value) => {
+                    let name = match name {
+                        "removed" => "rows removed by filter".to_string(),
+                        name => format!("workers {name}"),
+                    };
+                    let value = value.parse().expect("a number");
+                    operation.details.push(PlanDetail { name, value, text: String::new() });
+                }
                 ("SPILLED", _) => operation.spilled = true,
                 ("access", value) => operation.access.push(value.to_string()),
                 ("filter", value) => operation.filter.push(value.to_string()),
@@ -139,7 +151,7 @@ INSERT STATEMENT S=1 A=0
 /// A line a row: the operators of each plan, and the differences.
 fn matches(first: &str, second: &str) -> Vec<String> {
     let plans = [plan(PlanSource::Oracle, first), plan(PlanSource::Oracle, second)];
-    let rows = matched(&plans);
+    let rows = matched(&plans.each_ref());
     for (arm, plan) in plans.iter().enumerate() {
         let mut places: Vec<usize> = rows.iter().filter_map(|row| row.places[arm]).collect();
         places.sort_unstable();
@@ -256,7 +268,7 @@ fn a_tree_whose_joins_exchange_their_sides_differs_by_nothing_else() {
             plan
         });
         let mut found = 0;
-        for MatchedRow { places, differences } in matched(&printed) {
+        for MatchedRow { places, differences } in matched(&printed.each_ref()) {
             let [Some(one), Some(another)] = places[..] else { panic!("seed {seed}: an operator alone") };
             let (one, another) = (&printed[0].operations[one], &printed[1].operations[another]);
             assert_eq!(one.object, another.object, "seed {seed}");
@@ -355,4 +367,106 @@ fn an_operator_in_between_leaves_what_is_below_it_matched() {
     let rows = matches(first, second);
     assert_eq!(rows.iter().filter(|row| row.contains("not in all")).count(), 1, "{rows:?}");
     assert_eq!(matches("Sort\n Seq Scan @t", "Result").len(), 3);
+}
+
+fn answered(source: PlanSource, first: &str, second: &str) -> String {
+    let found = answers(&[plan(source, first), plan(source, second)]);
+    assert_eq!(found.len(), 1);
+    found.into_iter().next().expect("a sentence")
+}
+
+#[test]
+fn the_answer_names_what_changed_or_what_differs_beside() {
+    let postgres = |first: &str, second: &str| answered(PlanSource::Postgres, first, second);
+    let scan = "Seq Scan @t T=0.02 A=9 S=1 B=4000 R=0";
+    let cold = "Seq Scan @t T=0.09 A=9 S=1 B=4000 R=3900";
+    let gather = "Gather T=1 planned=2 launched=LAUNCHED\n Parallel Seq Scan @t T=1 A=900 S=3";
+    let not_pushed = [
+        "SELECT C=123\n NESTED LOOPS C=123\n  TABLE ACCESS FULL @T1 C=23\n  VIEW @V1 C=1\n   INDEX UNIQUE SCAN @T2_PK C=1 E=1 access=T2.ID=T1.N1",
+        "SELECT C=296000\n NESTED LOOPS C=296000\n  TABLE ACCESS FULL @T1 C=23\n  VIEW @V1 C=2966 filter=V1.ID=T1.N1\n   INDEX FULL SCAN @T2_PK C=21 E=10000",
+    ];
+    let cases = [
+        // An index was dropped.
+        postgres(
+            "Index Scan @t_pkey T=0.004 A=1 S=1 B=12 R=0 access=a=5",
+            "Gather T=0.4 A=1 S=1 B=32900 R=31000 planned=2 launched=2\n Parallel Seq Scan @t T=0.4 A=1 S=3 B=32900 R=31000 removed=999999 filter=a=5",
+        ),
+        postgres(&format!("{cold} RT=0.07"), scan),
+        postgres(scan, cold),
+        postgres(&gather.replace("LAUNCHED", "2"), &gather.replace("LAUNCHED", "0")),
+        postgres("Sort T=1\n Seq Scan @t T=0.5 A=10", "Sort SPILLED T=9\n Seq Scan @t T=5 A=1000"),
+        postgres(scan, scan),
+        answered(PlanSource::Oracle, not_pushed[0], not_pushed[1]),
+        answered(PlanSource::Oracle, FIRST_ROWS, ALL_ROWS),
+        answers(&[plan(PlanSource::Postgres, &format!("{cold} RT=0.07"))]).join(""),
+    ];
+    insta::assert_snapshot!(cases.join("\n"));
+    let found = |first: &str, second: &str| {
+        let plans = [first, second].map(|text| plan(PlanSource::Oracle, text));
+        of_pair(&plans[0], &plans[1], 2).iter().map(|found| found.rule.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(not_pushed[0], not_pushed[1]), ["P5", "P6"]);
+    assert_eq!(found(not_pushed[1], not_pushed[0]), Vec::<String>::new());
+}
+
+#[test]
+fn workers_that_were_not_launched_are_found_and_no_misestimate() {
+    let of = |launched: usize, rows: usize| {
+        let text = format!(
+            "Gather E=9 S=1 A={rows} planned=4 launched={launched}\n Hash Join E=9 S={starts} A={rows}\n  Parallel Seq Scan @t E=250 S={starts} A={rows}\n  Hash E=9 S=1 A=9",
+            starts = launched + 1
+        );
+        found(PlanSource::Postgres, &text).iter().map(|line| line[..2].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(4, 1000), Vec::<String>::new());
+    // The leader alone has the rows that four were planned for.
+    assert_eq!(of(0, 5000), ["P4"]);
+    assert_eq!(of(0, 50_000), ["P1", "P4"]);
+}
+
+#[test]
+fn reads_that_dominate_are_found() {
+    let of = |text: &str| found(PlanSource::Postgres, text).len();
+    assert_eq!(of("Seq Scan @t T=1 B=1000 R=1000 RT=0.6"), 1);
+    assert_eq!(of("Seq Scan @t T=1 B=1000 R=1000 RT=0.4"), 0);
+    assert_eq!(of("Seq Scan @t T=1 B=1000 R=950"), 1);
+    assert_eq!(of("Seq Scan @t T=1 B=1000 R=500"), 0);
+    assert_eq!(of("Seq Scan @t T=1 B=9 R=9"), 0);
+}
+
+#[test]
+fn queries_of_a_log_have_their_change_of_plan() {
+    let logged = |query: &str, text: &str, seconds: f64| {
+        let plan = plan(PlanSource::Postgres, text);
+        ExecutionPlan {
+            query: query.to_string(),
+            elapsed: Some(PlanFigure::exactly(seconds, String::new())),
+            ..plan
+        }
+    };
+    let (index, table) = ("Index Scan @t_pkey", "Seq Scan @t");
+    let plans = [
+        logged("select * from t where a = 1", index, 0.1),
+        logged("select 1 from u where a in (1, 2)", table, 1.0),
+        logged("select *  from t where a = 22", index, 0.1),
+        logged("select 1 from u where a in (3, 4, 5)", table, 2.0),
+        logged("SELECT * FROM t WHERE a = 3", table, 4.0),
+        logged("", index, 0.01),
+    ];
+    let queries = by_query(&plans);
+    let lines: Vec<String> = queries
+        .iter()
+        .map(|query| {
+            let change = query.change.as_ref();
+            let change = change.map(|it| (it.before, it.after, it.times_slower.round()));
+            format!(
+                "{} {:?} {} {change:?} {:?}",
+                query.query,
+                query.places,
+                query.hashes.len(),
+                query.pair(&plans)
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"));
 }

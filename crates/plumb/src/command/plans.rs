@@ -5,34 +5,33 @@ use crate::arguments::PlansOf;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
-use plumb_findings::plans::OPERATIONS_MOST;
+use crate::targets::KINDS;
+use plumb_findings::plans::{OPERATIONS_MOST, by_query};
 use plumb_foreign::{Source, plan};
-use plumb_pages::plans::{Plans, document};
+use plumb_pages::plans::{LoggedPlan, PlanLog, Plans, document, log_document};
 use plumb_postgres::address::{ServerAddress, environment};
 use plumb_postgres::explain::{QueryRights, explain};
 use plumb_record::outside;
 use plumb_record::plan::ExecutionPlan;
-use plumb_report::html;
+use plumb_report::{Document, html};
+use plumb_study::StudyError;
 use plumb_study::bundle;
+use plumb_study::compare::period;
 use std::path::Path;
 
 /// Most plans of a page.
 const ARMS_MOST: usize = 3;
 
-/// Prints the plans. Fails if a file has none, there are more than three, or one is too large to be
-/// matched.
+/// Prints the plans side by side, or a list of queries if there are more than three. Fails if a file
+/// has none, or one is too large to be matched.
 pub fn run(arguments: &PlansOf) -> Result<Outcome, Failure> {
-    let plans = match (&arguments.target, &arguments.query) {
-        (Some(target), Some(query)) => of_server(arguments, target, query)?,
+    let mut plans = match (&arguments.target, &arguments.query) {
+        (Some(target), Some(query)) => of_server(arguments, target, Path::new(query))?,
+        (None, Some(query)) => of_query(query, of_files(arguments)?)?,
         _ => of_files(arguments)?,
     };
     if plans.len() > ARMS_MOST {
-        let (count, files) = (plans.len(), arguments.files.len());
-        return Err(Failure::usage(format!(
-            "{} {} {count} plans, expected {ARMS_MOST} at most; put those to compare into files of their own",
-            output::counted(files as u64, "file"),
-            if files == 1 { "has" } else { "have" },
-        )));
+        return show_log(arguments, &plans);
     }
     let large = plans.iter().find(|plan| plans.len() > 1 && plan.operations.len() > OPERATIONS_MOST);
     if let Some(large) = large {
@@ -42,23 +41,86 @@ pub fn run(arguments: &PlansOf) -> Result<Outcome, Failure> {
             large.operations.len()
         )));
     }
+    for plan in plans.iter_mut().filter(|plan| !plan.at.is_empty()) {
+        plan.facts.insert(0, ("Logged at".to_string(), plan.at.clone()));
+    }
     let plans = Plans::of(plans);
-    let document = document(&plans);
+    show(arguments, &document(&plans), || bundle::json(&plans))
+}
+
+fn show(
+    arguments: &PlansOf,
+    document: &Document,
+    json: impl Fn() -> Result<String, StudyError>,
+) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.html {
-        bundle::write_new(path, &html::render(&document))?;
+        bundle::write_new(path, &html::render(document))?;
     }
     output::print(&match arguments.json {
-        true => bundle::json(&plans)?,
-        false => output::report(&document),
+        true => json()?,
+        false => output::report(document),
     })?;
     Ok(Outcome::Fine)
+}
+
+/// Prints the queries of a log.
+fn show_log(arguments: &PlansOf, plans: &[ExecutionPlan]) -> Result<Outcome, Failure> {
+    let names: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    let logged = |plan: &ExecutionPlan| LoggedPlan { at: plan.at.clone(), hash: plan.hash() };
+    let log = PlanLog {
+        subject: names.join(" and "),
+        plans: plans.iter().map(logged).collect(),
+        queries: by_query(plans),
+    };
+    show(arguments, &log_document(&log), || bundle::json(&log))
+}
+
+/// Returns the plans to compare of a query in the list.
+fn of_query(number: &str, mut plans: Vec<ExecutionPlan>) -> Result<Vec<ExecutionPlan>, Failure> {
+    let queries = by_query(&plans);
+    let chosen = number.parse::<usize>().ok().and_then(|number| queries.get(number.checked_sub(1)?));
+    let Some(chosen) = chosen else {
+        return Err(Failure::usage(format!(
+            "--query {number}: expected the number of a query, from 1 to {}; a file with a query needs --target",
+            queries.len()
+        )));
+    };
+    let pair = chosen.pair(&plans);
+    let mut named = Vec::new();
+    for at in pair {
+        let empty = ExecutionPlan::of(plans[at].source, plans[at].tree, Vec::new());
+        named.push(std::mem::replace(&mut plans[at], empty));
+    }
+    Ok(named)
 }
 
 fn of_files(arguments: &PlansOf) -> Result<Vec<ExecutionPlan>, Failure> {
     let mut plans = Vec::new();
     for file in &arguments.files {
-        let read = Source::read(file).and_then(|source| plan::read(&source));
-        plans.extend(read.map_err(|error| Failure::run(error.to_string()))?);
+        let is_of_bundle = file.is_dir() || !file.exists() && file.to_string_lossy().contains(':');
+        plans.extend(if is_of_bundle { of_bundle(&file.to_string_lossy())? } else { of_file(file)? });
+    }
+    Ok(plans)
+}
+
+fn of_file(file: &Path) -> Result<Vec<ExecutionPlan>, Failure> {
+    let read = Source::read(file).and_then(|source| plan::read(&source));
+    read.map_err(|error| Failure::run(error.to_string()))
+}
+
+/// Reads the plan that the typical run of an arm printed, as that of EXPLAIN in a study of commands.
+fn of_bundle(named: &str) -> Result<Vec<ExecutionPlan>, Failure> {
+    let period = period(named, KINDS)?;
+    let output = period.typical().and_then(|run| run.command.as_ref()).map(|command| command.output.as_str());
+    let Some(output) = output else {
+        return Err(Failure::run(format!(
+            "{named} has no plan: its runs are no commands whose output is kept; use --target for a server"
+        )));
+    };
+    let read = plan::read(&Source::of(Path::new(named), output.as_bytes()));
+    let mut plans = read.map_err(|error| Failure::run(error.to_string()))?;
+    for plan in &mut plans {
+        plan.name = period.arm.clone().unwrap_or_else(|| named.to_string());
     }
     Ok(plans)
 }

@@ -4,13 +4,13 @@ use crate::program::{fine, refused};
 use std::fs;
 use std::path::Path;
 
-const FIRST_ROWS: &str = include_str!("../../../foreign/src/plan/fixtures/first_rows.txt");
-const OLD: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_old.txt");
-const NEW: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_new.txt");
-const ROLLUP: &str = include_str!("../../../foreign/src/plan/fixtures/rollup.txt");
-const COPIED: &str = include_str!("../../../foreign/src/plan/fixtures/copied.txt");
-const TRIGGERS: &str = include_str!("../../../foreign/src/plan/fixtures/triggers.txt");
-const EXPLAIN: &str = include_str!("../../../foreign/src/plan/fixtures/explain.txt");
+const FIRST_ROWS: &str = include_str!("../../../foreign/src/format/plan/fixtures/first_rows.txt");
+const OLD: &str = include_str!("../../../foreign/src/format/plan/fixtures/upgrade_old.txt");
+const NEW: &str = include_str!("../../../foreign/src/format/plan/fixtures/upgrade_new.txt");
+const ROLLUP: &str = include_str!("../../../foreign/src/format/plan/fixtures/rollup.txt");
+const COPIED: &str = include_str!("../../../foreign/src/format/plan/fixtures/copied.txt");
+const TRIGGERS: &str = include_str!("../../../foreign/src/format/plan/fixtures/triggers.txt");
+const EXPLAIN: &str = include_str!("../../../foreign/src/format/plan/fixtures/explain.txt");
 
 fn write(here: &Path) {
     let files = [
@@ -110,12 +110,13 @@ fn what_cannot_be_shown_is_one_line() {
     fs::write(here.join("cut.txt"), &OLD[..800]).expect("a file");
     fs::write(here.join("empty.sql"), " ;\n").expect("a file");
     let server = "postgres://me:geheim@127.0.0.1:1/d";
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 10] = [
         (&["plans"], 2, "FILE"),
         (&["plans", "missing.txt"], 1, "missing.txt cannot be read: "),
-        (&["plans", "letter.txt"], 1, "letter.txt has no plan: no line of 1 is of EXPLAIN"),
+        (&["plans", "letter.txt"], 1, "letter.txt has no plan; read are EXPLAIN"),
         (&["plans", "cut.txt"], 1, "the plan is cut off: no ruler ends its table"),
-        (&["plans", "first_rows.txt", "old.txt", "new.txt"], 2, "3 files have 4 plans, expected 3 at most"),
+        (&["plans", "first_rows.txt", "--query", "9"], 2, "expected the number of a query, from 1 to 2"),
+        (&["plans", "old.txt:1"], 1, "old.txt"),
         (&["plans", "old.txt", "--set", "a=1"], 2, "--target"),
         (&["plans", "--target", server], 2, "--query"),
         (
@@ -134,4 +135,25 @@ fn what_cannot_be_shown_is_one_line() {
         assert_eq!(found, code, "{arguments:?}: {error}");
         assert!(error.contains(expected) && !error.contains("geheim"), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn plans_of_a_log_are_listed_by_query_and_compared_by_number() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let entry = |second: usize, ms: usize, plan: &str| {
+        format!(
+            "2024-05-03 10:00:0{second}.000 UTC [1] LOG:  duration: {ms}.000 ms  plan:\n\tQuery Text: select * from t where a = {second}\n\t{plan}  (cost=0.00..8.00 rows=1 width=4)\n"
+        )
+    };
+    let (index, table) = ("Index Scan using t_pkey on t", "Seq Scan on t");
+    let log = [entry(1, 2, index), entry(2, 2, index), entry(3, 80, table), entry(4, 90, table)].concat();
+    fs::write(here.join("server.log"), log).expect("a file");
+    insta::assert_snapshot!(page(here, &["server.log"]));
+    let compared = page(here, &["server.log", "--query", "1"]);
+    let answer = compared.lines().next().unwrap_or_default();
+    assert!(
+        answer.starts_with("2.00 ms to 80.0 ms (40 times): Index Scan t_pkey on t (1) became Seq Scan t (1)"),
+        "{answer}"
+    );
 }

@@ -143,6 +143,11 @@ pub struct Judged {
 /// Reads a side that is no bundle, such as the report of another program; `None` if it is one.
 pub type Reading<'r> = &'r dyn Fn(&str) -> Option<Result<Record, String>>;
 
+/// Reads the runs of a bundle or record, or of an arm as `BUNDLE:ARM`.
+pub fn period(named: &str, kinds: &Kinds) -> Result<Period, StudyError> {
+    side::period(named, kinds)
+}
+
 /// Compares two arguments: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, StudyError> {
     compare_with(first, second, kinds, &|_| None)

@@ -123,18 +123,24 @@ fn paired(first: Side, second: Side, asked: Vec<MeasureQuestion>) -> Result<Side
     Ok(Sides { first, second, pairing: Pairing::Blocks, asked, remarks })
 }
 
+/// Reads one side alone.
+pub(super) fn period(named: &str, kinds: &Kinds) -> Result<Period, StudyError> {
+    Side::read(named, kinds).map(Side::whole)
+}
+
 fn apart(first: Side, second: Side) -> Sides {
-    let period = |side: Side| {
-        let (period, runs) = side.into_period();
-        Period { runs: runs.into_iter().map(|(_, run)| run).collect(), ..period }
-    };
     let single = first.runs.len() == 1 || second.runs.len() == 1;
     let pairing = if single { Pairing::Single } else { Pairing::Apart };
-    let (first, second) = (period(first), period(second));
+    let (first, second) = (first.whole(), second.whole());
     Sides { first, second, pairing, asked: Vec::new(), remarks: Vec::new() }
 }
 
 impl Side {
+    fn whole(self) -> Period {
+        let (period, runs) = self.into_period();
+        Period { runs: runs.into_iter().map(|(_, run)| run).collect(), ..period }
+    }
+
     /// Returns the set without its runs, and the runs.
     fn into_period(self) -> (Period, Vec<(Option<u64>, Record)>) {
         let arm = self.study.map(|study| study.contents.plan.arm_name(study.arm));

@@ -3,64 +3,89 @@
 //! An operator gets the words of EXPLAIN's text: a `Hash Join` of the type `Left` is a `Hash Left
 //! Join`.
 
-use super::postgres::{Actual, Node, Work, compilation, conditions, role, trigger};
-use super::{Fault, TRIGGERS_MOST, push};
-use plumb_record::plan::{ExecutionPlan, PlanOperation, PlanSource, PlanTree, PlanTrigger};
+use super::client::Numbered;
+use super::log::LogEntry;
+use super::postgres::{Actual, Node, Work, compilation, conditions, is_operator, role, trigger};
+use super::{Fault, TRIGGERS_MOST, push, unknown_operator};
+use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree, PlanTrigger};
 use serde_json::{Map, Value};
 
 /// Reads the plans of all documents of a text.
-pub(super) fn read(printed: &str) -> Result<Vec<ExecutionPlan>, Fault> {
-    let text = without_marks(printed);
+pub(super) fn read(lines: &[Numbered<'_>]) -> Result<Vec<ExecutionPlan>, Fault> {
+    let mut text = String::new();
+    let mut starts = Vec::with_capacity(lines.len());
+    for (number, line) in lines {
+        starts.push((text.len(), *number));
+        text.push_str(line);
+        text.push('\n');
+    }
+    // No line end follows the last line, because one within a text is a fault of its own.
+    let text = Text { text: text.trim_end(), starts: &starts };
     let mut plans = Vec::new();
     let mut at = 0;
-    while let Some(begin) = next_document(&text, at) {
-        let mut documents = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>();
+    let mut entry = LogEntry::default();
+    while let Some(begin) = text.next_document(at, &mut entry) {
+        let mut documents = serde_json::Deserializer::from_str(&text.text[begin..]).into_iter::<Value>();
         let document = match documents.next() {
             Some(Ok(document)) => document,
-            Some(Err(error)) => return Err(refused(&text, begin, &error)),
+            Some(Err(error)) => return Err(refused(text.line_of(begin), &error)),
             None => break,
         };
         at = begin + documents.byte_offset();
-        let line = line_of(&text, begin);
-        let all = match document {
-            Value::Array(all) => all,
-            one => vec![one],
-        };
-        for one in &all {
-            if let Some(plan) = one.get("Plan").and_then(Value::as_object) {
-                plans.push(whole(one, plan, line)?);
-            }
+        plans.extend(of_document(&document, text.line_of(begin), std::mem::take(&mut entry))?);
+    }
+    Ok(plans)
+}
+
+/// Returns the plans of a document.
+pub(super) fn of_document(
+    document: &Value,
+    line: u32,
+    mut entry: LogEntry,
+) -> Result<Vec<ExecutionPlan>, Fault> {
+    let all = document.as_array().map_or(std::slice::from_ref(document), Vec::as_slice);
+    let mut plans = Vec::new();
+    for one in all {
+        if let Some(plan) = one.get("Plan").and_then(Value::as_object) {
+            let mut plan = whole(one, plan, line)?;
+            plan.query = one.get("Query Text").and_then(Value::as_str).unwrap_or_default().to_string();
+            std::mem::take(&mut entry).give(&mut plan);
+            plans.push(plan);
         }
     }
     Ok(plans)
 }
 
-/// Returns the text without the plus signs that psql prints at the ends of lines.
-fn without_marks(printed: &str) -> String {
-    // No line end follows the last line, because one within a text is a fault of its own.
-    let lines = printed.lines().map(str::trim_end);
-    lines.map(|line| line.strip_suffix('+').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+/// Lines in one text, with the place and the number of each.
+struct Text<'t> {
+    text: &'t str,
+    starts: &'t [(usize, u32)],
 }
 
-/// Returns the place of the next line that begins with a bracket.
-fn next_document(text: &str, from: usize) -> Option<usize> {
-    let mut at = from;
-    for line in text[from..].split_inclusive('\n') {
-        let begin = line.len() - line.trim_start().len();
-        if line[begin..].starts_with(['[', '{']) {
-            return Some(at + begin);
+impl Text<'_> {
+    /// Returns the place of the next line that begins with a bracket and is no prefix of a log.
+    fn next_document(&self, from: usize, entry: &mut LogEntry) -> Option<usize> {
+        let mut at = from;
+        for line in self.text.get(from..)?.split_inclusive('\n') {
+            let begin = line.len() - line.trim_start().len();
+            let behind = line[begin..].strip_prefix(['[', '{']).map(str::trim_start);
+            if behind.is_some_and(|behind| behind.is_empty() || behind.starts_with(['{', '"', '['])) {
+                return Some(at + begin);
+            }
+            entry.takes(line.trim());
+            at += line.len();
         }
-        at += line.len();
+        None
     }
-    None
+
+    fn line_of(&self, at: usize) -> u32 {
+        let next = self.starts.partition_point(|(start, _)| *start <= at);
+        next.checked_sub(1).map_or(1, |found| self.starts[found].1)
+    }
 }
 
-fn line_of(text: &str, at: usize) -> u32 {
-    u32::try_from(text[..at].matches('\n').count() + 1).unwrap_or(u32::MAX)
-}
-
-fn refused(text: &str, begin: usize, error: &serde_json::Error) -> Fault {
-    let line = line_of(text, begin) + u32::try_from(error.line()).unwrap_or(0).saturating_sub(1);
+fn refused(begin: u32, error: &serde_json::Error) -> Fault {
+    let line = begin + u32::try_from(error.line()).unwrap_or(0).saturating_sub(1);
     let why = match error.classify() {
         serde_json::error::Category::Eof => "the plan is cut off: the file ends within its JSON".to_string(),
         _ if error.to_string().starts_with("recursion limit") => {
@@ -118,7 +143,11 @@ fn add(
     operations: &mut Vec<PlanOperation>,
 ) -> Result<(), Fault> {
     let id = u32::try_from(operations.len() + 1).unwrap_or(u32::MAX);
-    push(operations, line, read_node(node, depth).operation(id))?;
+    let read = read_node(node, depth);
+    if !is_operator(&read.operation) {
+        return Err(unknown_operator(line, &read.operation));
+    }
+    push(operations, line, read.operation(id))?;
     for input in node.get("Plans").and_then(Value::as_array).into_iter().flatten() {
         let Some(input) = input.as_object() else {
             return Err(Fault { line, why: "an input of an operator is no operator".to_string() });
@@ -133,8 +162,8 @@ fn read_node(node: &Map<String, Value>, depth: usize) -> Node {
     let number = |key: &str| node.get(key).and_then(Value::as_f64);
     let (name, object) = object(node);
     let cost = match (number("Startup Cost"), number("Total Cost")) {
-        (Some(startup), Some(total)) => format!("{startup:.2}..{total:.2}"),
-        _ => String::new(),
+        (Some(startup), Some(total)) => Some(PlanFigure::exactly(total, format!("{startup:.2}..{total:.2}"))),
+        _ => None,
     };
     let actual = number("Actual Loops").map(|loops| Actual {
         time_ms: number("Actual Total Time").filter(|_| loops > 0.0),
@@ -142,8 +171,6 @@ fn read_node(node: &Map<String, Value>, depth: usize) -> Node {
         has_decimals: node.get("Actual Rows").is_some_and(Value::is_f64),
         loops,
     });
-    let blocks = ["Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks"];
-    let blocks: Vec<f64> = blocks.into_iter().filter_map(number).collect();
     let mut read = Node {
         depth,
         role: role(text("Subplan Name")),
@@ -153,12 +180,21 @@ fn read_node(node: &Map<String, Value>, depth: usize) -> Node {
         cost,
         plan_rows: number("Plan Rows"),
         actual,
-        buffers: (!blocks.is_empty()).then(|| blocks.iter().sum()),
         work: work(node),
         ..Node::default()
     };
-    for (name, condition) in conditions().map(|name| (name, text(name))).filter(|(_, it)| !it.is_empty()) {
-        read.takes_condition(name, condition);
+    for name in conditions() {
+        read.takes(name, text(name));
+    }
+    for (name, value) in node {
+        let groups = || value.get("Group Count").map_or(String::new(), Value::to_string);
+        match value {
+            Value::Object(_) => read.takes(name, &groups()),
+            Value::Bool(true) => read.takes(name, "true"),
+            Value::Number(number) => read.takes(&name.replace("HashAgg B", "Hash B"), &number.to_string()),
+            Value::String(text) if name == "Sort Method" => read.takes(name, text),
+            _ => false,
+        };
     }
     read
 }
@@ -177,6 +213,9 @@ fn operation(node: &Map<String, Value>) -> String {
             format!("{hashed}SetOp {}", text("Command"))
         }
         ("ModifyTable", ..) => text("Operation").to_string(),
+        ("Foreign Scan", ..) if !matches!(text("Operation"), "" | "Select") => {
+            format!("Foreign {}", text("Operation"))
+        }
         ("Custom Scan", ..) => format!("Custom Scan ({})", text("Custom Plan Provider")),
         (_, _, "" | "Inner") => kind.to_string(),
         ("Nested Loop", _, join) => format!("Nested Loop {join} Join"),

@@ -1,10 +1,14 @@
 //! Plans of execution as trees of operators: EXPLAIN of PostgreSQL as JSON or text, and DBMS_XPLAN.
 //!
-//! | file | format | recognised by | tried on |
-//! |---|---|---|---|
-//! | `json` | EXPLAIN (FORMAT JSON), also as psql and auto_explain print it | `"Node Type"` | 15 |
-//! | `text` | EXPLAIN, also as psql and auto_explain print it | `(cost=`, `(actual ` | 15 |
-//! | `xplan` | DBMS_XPLAN with bars, also wrapped, or with tabs | `Id`, `Operation` | 11.2, 12.1 |
+//! | file | format | recognised by |
+//! |---|---|---|
+//! | `json` | EXPLAIN (FORMAT JSON) | `"Node Type"` |
+//! | `markup` | EXPLAIN (FORMAT YAML) and (FORMAT XML) | `Node Type: `, `<Node-Type>` |
+//! | `text` | EXPLAIN | `(cost=`, `(actual `, an operator above others |
+//! | `xplan` | DBMS_XPLAN with bars, also wrapped, or with tabs; SQL Monitor | `Id`, `Operation` |
+//!
+//! `log` has the entries of auto_explain in the three forms of a server's log, and `client` what
+//! psql, pgAdmin and pages put around the lines of a plan.
 //!
 //! `postgres` has what both forms of EXPLAIN share, so that one plan read from either is the same.
 //!
@@ -14,12 +18,16 @@
 //! Limits: [`OPERATIONS_MOST`] operators, [`DEPTH_MOST`] levels, and 60 levels of JSON. A plan that
 //! ends in its middle is refused, because half a tree matches nothing.
 
+mod client;
 mod json;
+mod log;
+mod markup;
 mod postgres;
 mod text;
 pub(crate) mod xplan;
 
 use crate::source::{ForeignError, Source};
+use client::Numbered;
 use plumb_record::plan::{ExecutionPlan, PlanOperation};
 use std::borrow::Cow;
 
@@ -47,18 +55,16 @@ type Lines<'a> = [(u32, &'a str)];
 /// If the file has no plan, or one that is cut off, too deep or too large.
 pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
     let part = source.part(0, source.len());
-    let lines: Vec<(u32, &str)> = part.lines().collect();
-    let unquoted = unquoted(&lines);
-    let lines: Vec<(u32, &str)> = unquoted.iter().map(|(number, line)| (*number, line.as_ref())).collect();
-    let plans = if part.text.contains("\"Node Type\"") {
-        json::read(part.text)
-    } else {
-        xplan::read(&lines).and_then(|plans| if plans.is_empty() { text::read(&lines) } else { Ok(plans) })
-    };
     let path = || source.path.clone();
-    let mut plans = plans.map_err(|Fault { line, why }| ForeignError::Plan { path: path(), line, why })?;
+    let refused = |Fault { line, why }| {
+        let other = other_form(part.text).filter(|_| why.starts_with(NO_OPERATOR));
+        let why =
+            other.map_or(why.clone(), |form| format!("{why}; the file looks like {form}, which is not read"));
+        ForeignError::Plan { path: path(), line, why }
+    };
+    let mut plans = of_lines(&part.lines().collect::<Vec<_>>()).map_err(refused)?;
     if plans.is_empty() {
-        return Err(ForeignError::NoPlan { path: path(), lines: source.len() });
+        return Err(ForeignError::NoPlan { path: path(), seen: other_form(part.text) });
     }
     let file = source.path.file_name().unwrap_or(source.path.as_os_str()).to_string_lossy();
     let count = plans.len();
@@ -73,7 +79,66 @@ pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
 /// # Errors
 /// A line about what is not a plan.
 pub fn read_json(printed: &str) -> Result<Vec<ExecutionPlan>, String> {
-    json::read(printed).map_err(|fault| fault.why)
+    of_lines(&(1..).zip(printed.lines()).collect::<Vec<_>>()).map_err(|fault| fault.why)
+}
+
+fn of_lines(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
+    let borrowed = || lines.iter().map(|(number, line)| (*number, Cow::Borrowed(*line))).collect::<Vec<_>>();
+    let lines = log::unpacked(lines).unwrap_or_else(borrowed);
+    let has = |mark: &str| lines.iter().any(|(_, line)| line.contains(mark));
+    if has("<Node-Type>") {
+        return of_documents(markup::xml(&client::plain(&lines))?);
+    }
+    let lines = client::opened(&lines);
+    if has("Operation") {
+        let plans = xplan::read(&shared(&client::unquoted(&lines)))?;
+        if !plans.is_empty() {
+            return Ok(plans);
+        }
+    }
+    let plain = client::plain(&lines);
+    let has = |mark: &str| plain.iter().any(|(_, line)| line.contains(mark));
+    match () {
+        () if has("\"Node Type\"") => json::read(&plain),
+        () if has("Node Type: ") => of_documents(markup::yaml(&plain)?),
+        () => text::read(&shared(&plain)),
+    }
+}
+
+fn shared<'a>(lines: &'a [Numbered<'_>]) -> Vec<(u32, &'a str)> {
+    lines.iter().map(|(number, line)| (*number, line.as_ref())).collect()
+}
+
+fn of_documents(documents: Vec<(u32, serde_json::Value)>) -> Result<Vec<ExecutionPlan>, Fault> {
+    let plans =
+        documents.iter().map(|(line, document)| json::of_document(document, *line, log::LogEntry::default()));
+    Ok(plans.collect::<Result<Vec<_>, Fault>>()?.into_iter().flatten().collect())
+}
+
+/// Begin of the fault of an operator that is not known.
+const NO_OPERATOR: &str = "no PostgreSQL has an operator";
+
+fn unknown_operator(line: u32, operation: &str) -> Fault {
+    let short: String = operation.chars().take(60).collect();
+    Fault { line, why: format!("{NO_OPERATOR} `{short}`") }
+}
+
+/// Forms that are recognised and not read: words that a text of the form has.
+const OTHER_FORMS: [(&str, &[&str]); 9] = [
+    ("a row source of TKPROF", &["Row Source Operation"]),
+    ("EXPLAIN FORMAT=TREE of MySQL", &["-> ", " (cost=", " rows="]),
+    ("EXPLAIN of MySQL", &["select_type", "possible_keys"]),
+    ("EXPLAIN FORMAT=JSON of MySQL", &["\"query_block\""]),
+    ("a plan of SQL Server", &["|--", "OBJECT:("]),
+    ("a plan of SQL Server", &["ShowPlanXML"]),
+    ("an XML report of SQL Monitor", &["<report", "sql_monitor"]),
+    ("EXPLAIN QUERY PLAN of SQLite", &["QUERY PLAN", "--SCAN "]),
+    ("a plan of DuckDB", &["┌─", "SEQ_SCAN"]),
+];
+
+fn other_form(text: &str) -> Option<&'static str> {
+    let found = OTHER_FORMS.iter().find(|(_, words)| words.iter().all(|word| text.contains(word)));
+    found.map(|(form, _)| *form)
 }
 
 /// Adds an operator, unless the plan is too large.
@@ -95,23 +160,6 @@ fn add<T>(all: &mut Vec<T>, one: T, line: u32, what: &str, most: usize) -> Resul
 
 fn too_large(line: u32, what: &str, most: usize) -> Fault {
     Fault { line, why: format!("the plan has more than {most} {what}; explain a part of the statement") }
-}
-
-/// Returns the lines without the quotes that pgAdmin puts around each line of a plan. Quotes of
-/// lines without an operator stay, because predicates may begin and end with one.
-fn unquoted<'a>(lines: &Lines<'a>) -> Vec<(u32, Cow<'a, str>)> {
-    let inside = |line: &'a str| line.trim().strip_prefix('"').and_then(|line| line.strip_suffix('"'));
-    let mut plain = Vec::with_capacity(lines.len());
-    for block in lines.chunk_by(|(_, one), (_, next)| inside(one).is_some() == inside(next).is_some()) {
-        let is_quoted = block.iter().any(|(_, line)| {
-            inside(line).is_some_and(|line| text::has_figures(line) || xplan::may_be_heading(line))
-        });
-        plain.extend(block.iter().map(|(number, line)| match inside(line).filter(|_| is_quoted) {
-            Some(line) => (*number, Cow::Owned(line.replace("\"\"", "\""))),
-            None => (*number, Cow::Borrowed(*line)),
-        }));
-    }
-    plain
 }
 
 #[cfg(test)]

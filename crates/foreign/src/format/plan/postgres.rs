@@ -1,9 +1,13 @@
 //! Operators of PostgreSQL, from either form of EXPLAIN.
 //!
 //! EXPLAIN prints rows and times of one loop; a plan has them of all loops. Up to version 17 rows
-//! of a loop are whole, so that 0 rows in 1,000 loops are any number below 500.
+//! of a loop are whole, so that 0 rows in 1,000 loops are any number below 500. Blocks and times of
+//! I/O are of all loops in EXPLAIN, too.
+//!
+//! Details have the names of the JSON form in small letters. `shared` and `local` times of I/O are
+//! one, because versions up to 16 do not separate them.
 
-use plumb_record::plan::{PlanFigure, PlanOperation, PlanTrigger};
+use plumb_record::plan::{PlanDetail, PlanFigure, PlanOperation, PlanTrigger};
 use plumb_units::{Bytes, Nanos, RowCount, ValueRange};
 
 /// An operator as EXPLAIN has it.
@@ -14,13 +18,21 @@ pub(super) struct Node {
     pub operation: String,
     pub name: String,
     pub object: String,
-    pub cost: String,
+    pub cost: Option<PlanFigure>,
     pub plan_rows: Option<f64>,
     pub actual: Option<Actual>,
-    pub buffers: Option<f64>,
     pub work: Work,
     pub access: Vec<String>,
     pub filter: Vec<String>,
+    pub details: Vec<Detail>,
+}
+
+/// A detail as printed, with its place in [`DETAILS`].
+#[derive(Debug)]
+pub(super) struct Detail {
+    place: usize,
+    value: f64,
+    text: String,
 }
 
 /// Rows and time of one loop.
@@ -45,24 +57,119 @@ pub(super) struct Work {
 const ACCESS: [&str; 5] = ["Index Cond", "Recheck Cond", "Hash Cond", "Merge Cond", "TID Cond"];
 const FILTER: [&str; 3] = ["One-Time Filter", "Join Filter", "Filter"];
 
+/// Unit of a detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Loops,
+    /// Printed as a mean of the loops.
+    Loop,
+    Milliseconds,
+    Word,
+}
+
+/// Figures that not all operators have, in the order in which they are shown.
+const DETAILS: [(&str, Of); 37] = [
+    ("workers planned", Of::Loops),
+    ("workers launched", Of::Loops),
+    ("rows removed by filter", Of::Loop),
+    ("rows removed by join filter", Of::Loop),
+    ("rows removed by index recheck", Of::Loop),
+    ("heap fetches", Of::Loops),
+    ("index searches", Of::Loops),
+    ("exact heap blocks", Of::Loops),
+    ("lossy heap blocks", Of::Loops),
+    ("cache hits", Of::Loops),
+    ("cache misses", Of::Loops),
+    ("cache evictions", Of::Loops),
+    ("cache overflows", Of::Loops),
+    ("sort method", Of::Word),
+    ("full-sort groups", Of::Loops),
+    ("pre-sorted groups", Of::Loops),
+    ("hash buckets", Of::Loops),
+    ("hash batches", Of::Loops),
+    ("planned partitions", Of::Loops),
+    ("disabled", Of::Word),
+    ("shared hit blocks", Of::Loops),
+    ("shared read blocks", Of::Loops),
+    ("shared dirtied blocks", Of::Loops),
+    ("shared written blocks", Of::Loops),
+    ("local hit blocks", Of::Loops),
+    ("local read blocks", Of::Loops),
+    ("local dirtied blocks", Of::Loops),
+    ("local written blocks", Of::Loops),
+    ("temp read blocks", Of::Loops),
+    ("temp written blocks", Of::Loops),
+    ("i/o read time", Of::Milliseconds),
+    ("i/o write time", Of::Milliseconds),
+    ("temp i/o read time", Of::Milliseconds),
+    ("temp i/o write time", Of::Milliseconds),
+    ("wal records", Of::Loops),
+    ("wal fpi", Of::Loops),
+    ("wal bytes", Of::Loops),
+];
+
 /// Returns the names of conditions in the order of EXPLAIN's text.
 pub(super) fn conditions() -> impl Iterator<Item = &'static str> {
     ACCESS.into_iter().chain(FILTER)
 }
 
 impl Node {
-    /// Takes a condition; true if the name is that of one.
-    pub fn takes_condition(&mut self, name: &str, condition: &str) -> bool {
-        let is_access = ACCESS.contains(&name);
-        let conditions = if is_access { &mut self.access } else { &mut self.filter };
-        let known = is_access || FILTER.contains(&name);
-        conditions.extend(known.then(|| condition.to_string()));
-        known
+    /// Takes a named value of an operator; true if the name is known.
+    pub fn takes(&mut self, name: &str, value: &str) -> bool {
+        if ACCESS.contains(&name) || FILTER.contains(&name) {
+            let conditions = if ACCESS.contains(&name) { &mut self.access } else { &mut self.filter };
+            conditions.extend(Some(value.to_string()).filter(|value| !value.is_empty()));
+            return true;
+        }
+        let lower = name.to_lowercase();
+        let behind = lower.strip_prefix("shared ").or(lower.strip_prefix("local "));
+        let name = behind.filter(|name| name.starts_with("i/o")).unwrap_or(&lower);
+        let Some(place) = DETAILS.iter().position(|(known, _)| name == *known) else {
+            return false;
+        };
+        let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+        let is_word = DETAILS[place].1 == Of::Word;
+        if is_word || number.is_some() {
+            let (value, text) = (number.unwrap_or(0.0), value.to_string());
+            match self.details.iter_mut().find(|known| known.place == place) {
+                Some(known) => known.value += value,
+                None => self.details.push(Detail { place, value, text }),
+            }
+        }
+        true
+    }
+
+    /// Returns the sum of the details with these names; `None` if there is none.
+    fn sum(&self, names: &[&str]) -> Option<f64> {
+        let named = self.details.iter().filter(|detail| names.contains(&DETAILS[detail.place].0));
+        named.map(|detail| detail.value).reduce(|sum, value| sum + value)
+    }
+
+    /// Returns the details of all loops. EXPLAIN's text leaves out zeros.
+    fn details(&mut self, loops: f64) -> Vec<PlanDetail> {
+        self.details.sort_by_key(|detail| detail.place);
+        let shown = |detail: &Detail| {
+            let (name, of) = DETAILS[detail.place];
+            let value = if of == Of::Loop { detail.value * loops.max(1.0) } else { detail.value };
+            let text = match of {
+                Of::Word => detail.text.clone(),
+                Of::Milliseconds => elapsed(value).text,
+                Of::Loops | Of::Loop => counted(value),
+            };
+            // Columns of their own have the others.
+            let is_column = ["shared hit blocks", "shared read blocks", "i/o read time"].contains(&name);
+            let is_shown = (of == Of::Word || value > 0.0 || name == "workers launched") && !is_column;
+            is_shown.then(|| PlanDetail { name: name.to_string(), value, text })
+        };
+        self.details.iter().filter_map(shown).collect()
     }
 
     /// Returns the operator with figures of all loops.
-    pub fn operation(self, id: u32) -> PlanOperation {
+    pub fn operation(mut self, id: u32) -> PlanOperation {
         let actual = self.actual;
+        let buffers = ["shared hit blocks", "shared read blocks", "local hit blocks", "local read blocks"];
+        let reads = [buffers[1], buffers[3]];
+        let has_buffers = self.sum(&buffers).is_some();
         let rows = actual.map(|actual| {
             let half = match (actual.has_decimals, actual.loops) {
                 (true, loops) => 0.005 * loops,
@@ -81,10 +188,13 @@ impl Node {
             expected_rows: self.plan_rows.map(count),
             rows,
             time,
-            buffers: self.buffers.map(count),
+            buffers: self.sum(&buffers).map(count),
+            reads: has_buffers.then(|| count(self.sum(&reads).unwrap_or(0.0))),
+            read_time: self.sum(&["i/o read time"]).filter(|ms| *ms > 0.0).map(elapsed),
             used_memory: self.work.figure(),
             spilled: self.work.disk_kb > 0.0 || self.work.batches > 1.0,
-            temp_space: String::new(),
+            temp_space: None,
+            details: self.details(actual.map_or(1.0, |actual| actual.loops)),
             role: self.role,
             operation: self.operation,
             name: self.name,
@@ -121,11 +231,11 @@ pub(super) fn compilation(ms: f64) -> (String, String) {
     ("JIT".to_string(), format!("{ms:.3} ms"))
 }
 
-fn elapsed(ms: f64) -> PlanFigure {
+pub(super) fn elapsed(ms: f64) -> PlanFigure {
     PlanFigure::exactly(ms / 1e3, Nanos((ms * 1e6).max(0.0) as u64).to_string())
 }
 
-fn count(value: f64) -> PlanFigure {
+pub(super) fn count(value: f64) -> PlanFigure {
     PlanFigure::exactly(value, counted(value))
 }
 
@@ -147,4 +257,85 @@ impl Work {
             batches: self.batches.max(other.batches),
         }
     }
+}
+
+/// Operators without their variants, which [`is_operator`] removes.
+const OPERATORS: [&str; 38] = [
+    "Aggregate",
+    "Append",
+    "Bitmap Heap Scan",
+    "Bitmap Index Scan",
+    "BitmapAnd",
+    "BitmapOr",
+    "CTE Scan",
+    "Delete",
+    "Foreign Scan",
+    "Function Scan",
+    "Gather",
+    "Gather Merge",
+    "Group",
+    "GroupAggregate",
+    "Hash",
+    "HashAggregate",
+    "HashSetOp",
+    "Incremental Sort",
+    "Insert",
+    "Limit",
+    "LockRows",
+    "Materialize",
+    "Memoize",
+    "Merge",
+    "Merge Append",
+    "MixedAggregate",
+    "Named Tuplestore Scan",
+    "Nested Loop",
+    "ProjectSet",
+    "Recursive Union",
+    "Result",
+    "Sort",
+    "Subquery Scan",
+    "Unique",
+    "Update",
+    "Values Scan",
+    "WindowAgg",
+    "WorkTable Scan",
+];
+/// Scans of a table or of an index.
+const SCANS: [&str; 7] = ["Index Only", "Index", "Sample", "Seq", "Table Function", "Tid Range", "Tid"];
+
+/// True for an operator in the words of EXPLAIN's text that some PostgreSQL from 8 on has.
+pub(super) fn is_operator(operation: &str) -> bool {
+    let mut name = operation;
+    for variant in ["Async ", "Parallel ", "Partial ", "Finalize ", "Foreign "] {
+        name = name.strip_prefix(variant).filter(|rest| *rest != "Scan").unwrap_or(name);
+    }
+    let name = name.strip_suffix(" Backward").unwrap_or(name);
+    let join = name.strip_suffix(" Join").and_then(|name| {
+        let kinds = ["Hash", "Merge", "Nested Loop"];
+        kinds.into_iter().find_map(|kind| name.strip_prefix(kind))
+    });
+    let sides = [
+        "",
+        " Left",
+        " Right",
+        " Full",
+        " Semi",
+        " Anti",
+        " Right Semi",
+        " Right Anti",
+        " Unique Outer",
+        " IN",
+    ];
+    join.is_some_and(|side| sides.contains(&side))
+        || OPERATORS.contains(&name)
+        || name.strip_suffix(" Scan").is_some_and(|scan| SCANS.contains(&scan))
+        || ["SetOp ", "HashSetOp ", "Custom Scan ("].iter().any(|word| name.starts_with(word))
+}
+
+/// True if the operator reads from no other one.
+pub(super) fn is_leaf(operation: &str) -> bool {
+    let reads_others = ["Subquery Scan", "Bitmap Heap Scan", "Custom Scan", "Foreign Scan"];
+    (operation.contains("Scan") && !reads_others.iter().any(|name| operation.contains(name)))
+        || operation == "Result"
+        || operation.contains("Foreign Scan")
 }

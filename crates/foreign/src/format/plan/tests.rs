@@ -237,3 +237,194 @@ fn depth_and_size_are_bounded() {
     let rows: String = (0..=10_001).map(|id| format!("|{id}| VIEW|\n")).collect();
     insta::assert_snapshot!(refused(&format!("| Id | Operation |\n{rows}")));
 }
+
+const READS: &str = "\
+Sort  (cost=100.00..110.00 rows=9000 width=8) (actual time=90.000..95.000 rows=9000 loops=1)
+  Sort Key: a
+  Sort Method: external merge  Disk: 17696kB
+  Buffers: shared hit=2 read=4000 dirtied=3, temp read=2707 written=2724
+  I/O Timings: shared read=75.500
+  ->  Seq Scan on orders o  (cost=0.00..50.00 rows=9000 width=8) (actual time=0.100..80.000 rows=4500 loops=2)
+        Filter: (state > 5)
+        Rows Removed by Filter: 500
+        Buffers: shared hit=2 read=4000
+        Worker 0:  actual time=0.1..70.0 rows=100 loops=1
+          Buffers: shared hit=1 read=10
+Planning:
+  Buffers: shared hit=90
+Execution Time: 96.000 ms
+";
+
+fn operations(text: &str) -> String {
+    let all = all(text);
+    all.split_once('\n').map(|(_, operations)| operations.to_string()).expect("operators")
+}
+
+#[test]
+fn what_was_read_and_dropped_is_kept() {
+    let plan = &plans(READS)[0];
+    let details = |at: usize| {
+        let details = plan.operations[at].details.iter();
+        details.map(|detail| format!("{} {}", detail.name, detail.text)).collect::<Vec<_>>().join(", ")
+    };
+    let reads = |at: usize| plan.operations[at].reads.as_ref().map(|reads| reads.value);
+    assert_eq!((reads(0), reads(1)), (Some(4000.0), Some(4000.0)));
+    assert_eq!(plan.operations[0].read_time.as_ref().map(|time| time.text.as_str()), Some("75.5 ms"));
+    assert_eq!(plan.time().map(|time| time.value), Some(0.096));
+    insta::assert_snapshot!(format!("{}\n{}", details(0), details(1)));
+}
+
+/// The lines of a text, each within these.
+fn each(text: &str, begin: &str, end: &str) -> String {
+    text.lines().map(|line| format!("{begin}{line}{end}\n")).collect()
+}
+
+#[test]
+fn what_clients_put_around_a_plan_is_left_out() {
+    let plain = operations(READS);
+    let framed: String = READS.lines().map(|line| format!("| {line:<110} |\n")).collect();
+    let records: String = READS
+        .lines()
+        .zip(1..)
+        .map(|(line, at)| format!("-[ RECORD {at} ]-----\nQUERY PLAN | {line}\n"))
+        .collect();
+    let wrapped: String = READS
+        .lines()
+        .flat_map(|line| match line.len() > 80 {
+            true => vec![line[..80].to_string(), line[80..].to_string()],
+            false => vec![line.to_string()],
+        })
+        .map(|line| line + "\n")
+        .collect();
+    let forms = [
+        ("one blank", READS.replace("  (", " (").replace("->  ", "-> ")),
+        ("single quotes", each(READS, "'", "'")),
+        ("strings", each(READS, "  \"", "\\n\" +")),
+        ("mail", each(READS, "> ", "")),
+        ("comments", each(READS, "-- ", "")),
+        ("notices", each(READS, "NOTICE:  ", "")),
+        ("fence", format!("# slow\n```text\n{READS}```\n")),
+        ("frame", format!("+----+\n| QUERY PLAN |\n+----+\n{framed}+----+\n(14 rows)\n")),
+        ("unicode", framed.replace('|', "│")),
+        ("records", records.clone()),
+        ("records of unicode", records.replace('|', "│").replace("-[", "─[")),
+        ("dbeaver", format!("QUERY PLAN |\n-----+\n{}", each(READS, "", "|"))),
+        ("entities", READS.replace("->", "-&gt;").replace("  ", "&nbsp;&nbsp;")),
+        ("no-break spaces", READS.replace("  ", "\u{a0} ")),
+        ("terminal", wrapped),
+        ("word processor", READS.replace("..", "…")),
+    ];
+    for (name, text) in forms {
+        assert_eq!(operations(&text), plain, "{name}");
+    }
+}
+
+#[test]
+fn json_yaml_and_xml_are_one_plan() {
+    let json = r#"[{"Plan": {"Node Type": "Nested Loop", "Join Type": "Left", "Startup Cost": 1.00, "Total Cost": 2.50,
+        "Plan Rows": 3, "Shared Hit Blocks": 7, "Shared Read Blocks": 1, "Plans": [
+        {"Node Type": "Seq Scan", "Relation Name": "a", "Filter": "(x < 5)", "Startup Cost": 0.00, "Total Cost": 1.00,
+        "Plan Rows": 3}]}, "Execution Time": 1.5}]"#;
+    let yaml = "- Plan: \n    Node Type: \"Nested Loop\"\n    Join Type: \"Left\"\n    Startup Cost: 1.00\n    Total Cost: 2.50\n    \
+        Plan Rows: 3\n    Shared Hit Blocks: 7\n    Shared Read Blocks: 1\n    Plans: \n      - Node Type: \"Seq Scan\"\n        \
+        Relation Name: \"a\"\n        Filter: \"(x < 5)\"\n        Startup Cost: 0.00\n        Total Cost: 1.00\n        Plan Rows: 3\n  \
+        Execution Time: 1.5\n";
+    let xml = "<explain xmlns=\"http://www.postgresql.org/2009/explain\"><Query>\n<Plan><Node-Type>Nested Loop</Node-Type>\n\
+        <Join-Type>Left</Join-Type><Startup-Cost>1.00</Startup-Cost><Total-Cost>2.50</Total-Cost><Plan-Rows>3</Plan-Rows>\n\
+        <Shared-Hit-Blocks>7</Shared-Hit-Blocks><Shared-Read-Blocks>1</Shared-Read-Blocks><Plans><Plan>\n\
+        <Node-Type>Seq Scan</Node-Type><Relation-Name>a</Relation-Name><Filter>(x &lt; 5)</Filter>\n\
+        <Startup-Cost>0.00</Startup-Cost><Total-Cost>1.00</Total-Cost><Plan-Rows>3</Plan-Rows></Plan></Plans></Plan>\n\
+        <Execution-Time>1.5</Execution-Time></Query></explain>\n";
+    let doubled = format!("\"QUERY PLAN\"\n\"{}\"\n", json.replace('"', "\"\""));
+    let plain = all(json);
+    for text in [yaml.to_string(), each(yaml, " ", "+"), xml.to_string(), doubled, each(json, "| ", " +|")] {
+        assert_eq!(all(&text), plain, "{text}");
+    }
+    insta::assert_snapshot!([refused(&xml[..300]), refused(&xml.replace("</Plans>", "</Plan>"))].join("\n"));
+}
+
+#[test]
+fn a_plan_without_costs_is_a_plan() {
+    let text = "Bitmap Heap Scan on a\n  Recheck Cond: (id = 42)\n  ->  BitmapOr\n        ->  Bitmap Index Scan on a_pkey\n";
+    let plan = &plans(text)[0];
+    let depths: Vec<usize> = plan.operations.iter().map(|operation| operation.depth).collect();
+    assert_eq!((depths, plan.tree), (vec![0, 1, 2], PlanTree::Printed));
+    assert!(plan.operations.iter().all(|operation| operation.expected_rows.is_none()));
+    refused("Result\nof the vote\n");
+}
+
+#[test]
+fn a_tree_whose_blanks_were_lost_is_not_guessed() {
+    let text = "Hash Join (cost=1..2 rows=9 width=8)\n Hash Cond: (o.c = c.id)\n -> Seq Scan on o (cost=0..1 rows=9 width=8)\n \
+        -> Hash (cost=9..9 rows=1 width=4)\n -> Seq Scan on c (cost=0..9 rows=1 width=4)\n";
+    assert_eq!(plans(text)[0].tree, PlanTree::Unknown);
+    assert_eq!(plans(&text.replace("\n ", "\n"))[0].tree, PlanTree::Unknown);
+    assert_eq!(plans(&text.replace("-> Seq Scan on c", "      -> Seq Scan on c"))[0].tree, PlanTree::Printed);
+}
+
+#[test]
+fn other_programs_are_named() {
+    let cases = [
+        refused("-> Nested loop inner join  (cost=4.95 rows=9) (actual time=0.153..0.200 rows=9 loops=1)\n"),
+        refused("YB Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)\n"),
+        refused("[{\"Plan\": {\"Node Type\": \"Clustered Scan\"}}]"),
+        refused("Rows     Row Source Operation\n-------  ---\n      1  SORT AGGREGATE (cr=1 pr=0)\n"),
+        refused("| id | select_type | table | possible_keys |\n"),
+        refused("  |--Clustered Index Scan(OBJECT:([d].[dbo].[t].[pk]))\n"),
+        refused("QUERY PLAN\n`--SCAN t\n"),
+    ];
+    insta::assert_snapshot!(cases.join("\n"));
+}
+
+#[test]
+fn a_log_has_time_duration_and_statement_in_each_of_its_forms() {
+    let plan = "Query Text: select *\n  from t where a = 'x, \"y\"'\nSeq Scan on t  (cost=0.00..8.00 rows=1 width=4)\n  Filter: (a = 1)";
+    let stderr = |at: &str| {
+        format!("2024-05-03 10:00:0{at} UTC [1] LOG:  duration: 1.500 ms  plan:\n{}", each(plan, "\t", ""))
+    };
+    let syslog: String = stderr("1")
+        .lines()
+        .zip(1..)
+        .map(|(line, at)| format!("May  3 10:00:01 h postgres[1]: [5-{at}] {}\n", line.replace('\t', "#011")))
+        .collect();
+    let message = format!("duration: 1.500 ms  plan:\n{plan}");
+    let csv = format!(
+        "2024-05-03 10:00:01 UTC,\"u\",\"d\",1,\"[local]\",x.1,3,\"SELECT\",2024-05-03 09:00:00 UTC,3/1,0,LOG,00000,\"{}\",,,,,,,,,\"psql\"\n",
+        message.replace('"', "\"\"")
+    );
+    let json = serde_json::json!({"timestamp": "2024-05-03 10:00:01 UTC", "message": message}).to_string();
+    for log in [stderr("1"), syslog, csv, json] {
+        let plan = &plans(&format!("{log}\n"))[0];
+        let time = plan.time().map(|time| time.text.as_str());
+        assert_eq!((plan.at.as_str(), time), ("2024-05-03 10:00:01", Some("1.50 ms")), "{log}");
+        assert_eq!(plan.query, "select * from t where a = 'x, \"y\"'", "{log}");
+        assert_eq!(plan.operations[0].filter, ["(a = 1)"], "{log}");
+    }
+    let two = plans(&format!("{}{}", stderr("1"), stderr("2")));
+    assert_eq!((two.len(), two[1].at.as_str()), (2, "2024-05-03 10:00:02"));
+}
+
+#[test]
+fn depths_are_of_the_rows_that_an_adaptive_plan_used() {
+    let rows = "Plan hash value: 7\n\n--------\n|   Id  | Operation               | Name |\n--------\n|     0 | SELECT STATEMENT        |      |\n\
+        |  *  1 |  HASH JOIN              |      |\n|-    2 |   NESTED LOOPS          |      |\n|-    3 |    STATISTICS COLLECTOR |      |\n\
+        |  *  4 |     TABLE ACCESS FULL   | A    |\n|- *  5 |    INDEX UNIQUE SCAN    | B_PK |\n|     6 |   TABLE ACCESS FULL     | B    |\n--------\n";
+    let depths: Vec<(u32, usize)> =
+        plans(rows)[0].operations.iter().map(|operation| (operation.id, operation.depth)).collect();
+    assert_eq!(depths, [(0, 0), (1, 1), (4, 2), (6, 2)]);
+}
+
+#[test]
+fn sql_monitor_has_a_heading_of_two_lines() {
+    let text = "SQL Plan Monitoring Details (Plan Hash Value=7)\n=====\n\
+        | Id   | Operation           | Name  |  Rows   | Cost | Execs |   Rows   | Read | Mem   |\n\
+        |      |                     |       | (Estim) |      |       | (Actual) | Reqs | (Max) |\n=====\n\
+        | -> 0 | SELECT STATEMENT    |       |         |      |     1 |        1 |      |       |\n\
+        |    1 |  TABLE ACCESS FULL  | SALES |     57M | 110K |     1 |      57M | 6532 |    1M |\n=====\n";
+    let plan = &plans(text)[0];
+    assert_eq!(plan.fact("Plan hash value"), Some("7"));
+    let scan = &plan.operations[1];
+    let values = [&scan.starts, &scan.expected_rows, &scan.rows, &scan.reads, &scan.cost];
+    let values = values.map(|figure| figure.as_ref().map(|figure| figure.value));
+    assert_eq!(values, [1.0, 57e6, 57e6, 6532.0, 110e3].map(Some));
+}

@@ -16,26 +16,37 @@
 //!
 //! An operator is below the nearest one before it that begins further left.
 
-use super::postgres::{Actual, Node, Work, compilation, role, trigger};
-use super::{Fault, Lines, TRIGGERS_MOST, add, push};
+use super::log::LogEntry;
+use super::postgres::{Actual, Node, Work, compilation, is_leaf, is_operator, role, trigger};
+use super::{Fault, Lines, TRIGGERS_MOST, add, push, unknown_operator};
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanSource, PlanTree, PlanTrigger};
+
+/// Begins of an operator's figures.
+const MARKS: [&str; 3] = [" (cost=", " (actual ", " (never executed)"];
 
 pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
     let mut plans = Vec::new();
     let mut tree: Option<Tree> = None;
-    let mut is_logged = false;
-    for (number, line) in lines {
+    let mut entry = LogEntry::default();
+    for (at, (number, line)) in lines.iter().enumerate() {
         let line = line.replace('\t', "        ");
         let text = line.trim_start();
         let column = line.len() - text.len();
-        let is_top = has_figures(text) && !text.starts_with("->");
-        if is_top && tree.as_ref().is_none_or(|tree| column <= tree.top) {
+        if entry.takes(text) {
             plans.extend(tree.take().map(Tree::plan).transpose()?);
-            tree = Some(Tree { is_whole: std::mem::take(&mut is_logged), ..Tree::new(column) });
+            continue;
         }
-        is_logged |= is_of_log(text);
+        let is_above = tree.as_ref().is_none_or(|tree| column <= tree.top);
+        // A part of a plan may begin with an arrow.
+        let begins = !text.starts_with("->") || tree.is_none();
+        if is_above && begins && (has_figures(text) || begins_without_figures(lines, at)) {
+            plans.extend(tree.take().map(Tree::plan).transpose()?);
+            tree = Some(Tree { entry: std::mem::take(&mut entry), ..Tree::new(column) });
+        }
         if let Some(tree) = &mut tree {
             tree.take(*number, column, text)?;
+        } else {
+            entry.goes_on(text);
         }
     }
     plans.extend(tree.map(Tree::plan).transpose()?);
@@ -43,12 +54,35 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
 }
 
 pub(super) fn has_figures(text: &str) -> bool {
-    ["  (cost=", "  (actual ", "  (never executed)"].iter().any(|mark| text.contains(mark))
+    MARKS.iter().any(|mark| text.contains(mark))
 }
 
-/// True for the lines that auto_explain prints above a plan, which then has no execution time.
-fn is_of_log(text: &str) -> bool {
-    text.starts_with("Query Text:") || text.contains("duration: ") && text.trim_end().ends_with("plan:")
+/// True for an operator of EXPLAIN (COSTS OFF): the next line is of a plan, too.
+fn begins_without_figures(lines: &Lines<'_>, at: usize) -> bool {
+    let title = lines[at].1.trim();
+    if title.len() > 200
+        || !title.starts_with(|letter: char| letter.is_ascii_uppercase())
+        || !is_titled(title)
+    {
+        return false;
+    }
+    let next = lines.get(at + 1).map_or("", |(_, line)| line.trim());
+    let before = at.checked_sub(1).map_or("", |at| lines[at].1.trim());
+    next.starts_with("->") || is_property(next) || next.starts_with('(') || before.starts_with("QUERY PLAN")
+}
+
+/// True if a text begins with an operator and its object.
+pub(super) fn is_titled(title: &str) -> bool {
+    is_operator(&titled(title).operation)
+}
+
+/// True for a line below an operator, such as `Filter: (a = 1)`.
+pub(super) fn is_property(text: &str) -> bool {
+    let name = text.split_once(':').map_or("", |(name, _)| name);
+    !name.is_empty()
+        && name.len() < 40
+        && name.starts_with(|letter: char| letter.is_ascii_uppercase())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || " -/".contains(letter))
 }
 
 /// A plan that is being read.
@@ -64,8 +98,11 @@ struct Tree {
     is_below: bool,
     /// True below the line `JIT:`.
     is_compilation: bool,
-    /// True if the execution time may be missing from a whole plan.
-    is_whole: bool,
+    /// Column of the line of a worker whose figures follow.
+    worker: Option<usize>,
+    /// True if psql counts the lines below the plan.
+    is_counted: bool,
+    entry: LogEntry,
     /// True if the last line of an operator has a bracket that no other closes.
     is_open: bool,
     facts: Vec<(String, String)>,
@@ -81,7 +118,9 @@ impl Tree {
             part: None,
             is_below: false,
             is_compilation: false,
-            is_whole: false,
+            worker: None,
+            is_counted: false,
+            entry: LogEntry::default(),
             is_open: false,
             facts: Vec::new(),
             triggers: Vec::new(),
@@ -92,19 +131,26 @@ impl Tree {
         if text.starts_with("->") || self.nodes.is_empty() {
             return self.operator(line, column, text.trim_start_matches("->").trim_start());
         }
-        let is_part = ["InitPlan ", "SubPlan ", "CTE "].iter().any(|word| text.starts_with(word));
+        let is_part = ["InitPlan", "SubPlan", "CTE "].iter().any(|word| text.starts_with(word));
         if is_part && !text.contains(": ") && column > self.top {
             self.part = Some((column, role(text)));
             return Ok(());
         }
-        if column <= self.top {
+        // Where blanks were lost, a property is in the column of the first operator.
+        let is_own = is_property(text) && !BELOW.iter().any(|name| text.starts_with(name));
+        if column <= self.top && (self.is_below || !is_own) {
             self.is_below = true;
             self.below(line, text.trim_end())?;
         } else if self.is_below {
             let ms = compilation_ms(text).filter(|_| self.is_compilation);
             self.facts.extend(ms.map(compilation));
         } else if let Some((_, node)) = self.nodes.last_mut() {
-            property(node, text);
+            // Figures of a worker are part of those of the operator.
+            let is_of_worker = self.worker.is_some_and(|worker| column > worker);
+            if !is_of_worker {
+                self.worker = text.starts_with("Worker ").then_some(column);
+                property(node, text);
+            }
             self.is_open = is_open(text);
         }
         Ok(())
@@ -117,9 +163,12 @@ impl Tree {
         }
         self.is_open &= text.is_empty();
         self.is_compilation = text == "JIT:";
-        // psql counts the lines of a whole plan.
-        self.is_whole |= text.starts_with('(') && (text.ends_with(" rows)") || text.ends_with(" row)"));
-        let known = ["Planning Time", "Execution Time", "Total runtime", "Settings"];
+        let counted = text
+            .strip_prefix('(')
+            .and_then(|text| text.strip_suffix(')'))
+            .and_then(|text| text.split_once(' '));
+        self.is_counted |= counted.is_some_and(|(count, _)| count.parse::<u32>().is_ok());
+        let known = ["Planning Time", "Execution Time", "Total runtime", "Settings", "Query Identifier"];
         let fact = text.split_once(": ").filter(|(name, _)| known.contains(name));
         self.facts.extend(fact.map(|(name, value)| (name.to_string(), value.to_string())));
         Ok(())
@@ -135,38 +184,73 @@ impl Tree {
         (self.is_below, self.is_open) = (false, false);
         let cut = || Fault { line, why: "the plan is cut off within an operator".to_string() };
         let mut node = node(text).ok_or_else(cut)?;
-        (node.depth, node.role) = (depth, role);
+        if !is_operator(&node.operation) {
+            return Err(unknown_operator(line, &node.operation));
+        }
+        (node.depth, node.role, self.worker) = (depth, role, None);
         self.nodes.push((line, node));
         Ok(())
     }
 
     fn plan(self) -> Result<ExecutionPlan, Fault> {
-        // EXPLAIN leaves out buffers of which there were none.
-        let has_buffers = self.nodes.iter().any(|(_, node)| node.buffers.is_some());
         let may_be_cut = self.may_be_cut();
         let mut operations = Vec::new();
         for ((line, node), id) in self.nodes.into_iter().zip(1..) {
-            let mut operation = node.operation(id);
-            if has_buffers && operation.buffers.is_none() && operation.starts.is_some() {
-                operation.buffers = Some(PlanFigure::exactly(0.0, "0".to_string()));
-            }
-            push(&mut operations, line, operation)?;
+            push(&mut operations, line, node.operation(id))?;
         }
-        let plan = ExecutionPlan::of(PlanSource::Postgres, PlanTree::Printed, operations);
-        Ok(ExecutionPlan { facts: self.facts, triggers: self.triggers, may_be_cut, ..plan })
+        // EXPLAIN leaves out buffers of which there were none.
+        let has_buffers = operations.iter().any(|operation| operation.buffers.is_some());
+        for operation in
+            operations.iter_mut().filter(|it| has_buffers && it.buffers.is_none() && it.starts.is_some())
+        {
+            operation.buffers = Some(PlanFigure::exactly(0.0, "0".to_string()));
+            operation.reads.clone_from(&operation.buffers);
+        }
+        let mut plan = ExecutionPlan::of(PlanSource::Postgres, PlanTree::Printed, operations);
+        if is_flattened(&plan) {
+            plan.operations.iter_mut().for_each(|operation| operation.depth = 0);
+            plan.tree = PlanTree::Unknown;
+        }
+        (plan.facts, plan.triggers, plan.may_be_cut) = (self.facts, self.triggers, may_be_cut);
+        self.entry.give(&mut plan);
+        Ok(plan)
     }
 
     /// Returns the reason why lines at the end of the plan may be missing.
     fn may_be_cut(&self) -> Option<&'static str> {
         let was_executed = self.nodes.iter().any(|(_, node)| node.actual.is_some());
         let mut ends = self.facts.iter().map(|(name, _)| name.as_str());
-        let has_end = self.is_whole || ends.any(|name| matches!(name, "Execution Time" | "Total runtime"));
+        let has_end = self.is_counted
+            || self.entry.is_logged()
+            || ends.any(|name| matches!(name, "Execution Time" | "Total runtime"));
         match (was_executed && !has_end, self.is_open) {
             (true, _) => Some("it has no Execution Time"),
             (false, true) => Some("its last line has an open bracket"),
             (false, false) => None,
         }
     }
+}
+
+/// Lines below all operators of a plan.
+const BELOW: [&str; 9] = [
+    "Planning",
+    "Execution",
+    "Total runtime",
+    "Settings",
+    "JIT",
+    "Trigger ",
+    "Query Identifier",
+    "Serialization",
+    "Query Text",
+];
+
+/// True if blanks at the starts of lines were lost: all operators are in one or two columns, and
+/// one that reads from another is above none.
+fn is_flattened(plan: &ExecutionPlan) -> bool {
+    let operations = &plan.operations;
+    let (inputs, last) = (plan.inputs(), operations.len() - 1);
+    let lacks_input = |at: usize| inputs[at].is_empty() && !is_leaf(&operations[at].operation);
+    operations.iter().all(|operation| operation.depth <= 1) && (0..last).any(lacks_input)
 }
 
 /// Reads `t_audit on t: time=2.0 calls=50`, as it is behind the word `Trigger`.
@@ -187,7 +271,7 @@ fn compilation_ms(text: &str) -> Option<f64> {
 }
 
 /// True if a bracket outside of names and literals in quotes is not closed.
-fn is_open(text: &str) -> bool {
+pub(super) fn is_open(text: &str) -> bool {
     let mut depth = 0_i64;
     let mut quote = None;
     for letter in text.chars() {
@@ -205,8 +289,11 @@ fn is_open(text: &str) -> bool {
 
 /// Reads the line of an operator; `None` if it ends within its figures.
 fn node(text: &str) -> Option<Node> {
-    let end = text.find("  (").unwrap_or(text.len());
-    let (title, mut rest) = (text[..end].trim(), text[end..].trim());
+    let ends = MARKS.iter().filter_map(|mark| text.find(mark));
+    let end = ends.chain(text.find("  (c")).chain(text.find("  (a")).min().unwrap_or(text.len());
+    // A word processor makes one letter of two dots.
+    let figures = text[end..].replace('…', "..");
+    let (title, mut rest) = (text[..end].trim(), figures.trim());
     let mut node = titled(title);
     while let Some(inside) = rest.strip_prefix('(') {
         let (figures, behind) = inside.split_once(')')?;
@@ -226,7 +313,9 @@ fn node(text: &str) -> Option<Node> {
                 loops: number("loops")?,
             });
         } else {
-            (node.cost, node.plan_rows) = (value("cost")?, Some(number("rows")?));
+            let (cost, total) = (value("cost")?, |cost: &str| cost.rsplit("..").next()?.parse::<f64>().ok());
+            node.cost = Some(PlanFigure::exactly(total(&cost)?, cost.clone()));
+            node.plan_rows = Some(number("rows")?);
         }
         rest = behind.trim_start();
     }
@@ -244,7 +333,11 @@ fn titled(title: &str) -> Node {
             (operation, index, "")
         }
         (None, Some((operation, relation))) => (operation, "", relation),
-        (None, None) => (title, "", ""),
+        // PostgreSQL 8 has no `on` here.
+        (None, None) => match title.strip_prefix("Subquery Scan ") {
+            Some(relation) => (&title[..13], "", relation),
+            None => (title, "", ""),
+        },
     };
     let index = unquoted(index).0;
     let (table, behind) = unquoted(relation);
@@ -274,25 +367,48 @@ fn unquoted(text: &str) -> (String, &str) {
     (text[..end].to_string(), &text[end..])
 }
 
-/// A line below an operator.
+/// Takes a line below an operator: a condition, or figures by their names.
 fn property(node: &mut Node, text: &str) {
     let (name, value) = text.split_once(": ").unwrap_or((text, ""));
-    if node.takes_condition(name, value) {
-        return;
-    }
-    if name == "Buffers" {
-        node.buffers = Some(blocks(value));
-    }
     let own = if name.starts_with("Worker ") { value.trim() } else { text };
     node.work = node.work.with(work(own));
+    if name.starts_with("Worker ") || !value.contains("  ") && node.takes(name, value.trim()) {
+        return;
+    }
+    match name {
+        "Buffers" => grouped(node, value, " blocks"),
+        "I/O Timings" => grouped(node, value, " time"),
+        "WAL" => grouped(node, &format!("wal {value}"), ""),
+        "Heap Blocks" => grouped(node, value, " heap blocks"),
+        _ => text.split("  ").filter_map(|part| part.split_once(": ")).for_each(|(name, value)| {
+            let name = match name.trim() {
+                name @ ("Hits" | "Misses" | "Evictions" | "Overflows") => format!("cache {name}"),
+                name @ ("Buckets" | "Batches") => format!("hash {name}"),
+                name => name.to_string(),
+            };
+            node.takes(&name, value.split(" (originally").next().unwrap_or_default().trim());
+        }),
+    }
 }
 
-/// Returns the blocks got from the cache: those hit and those read.
-fn blocks(value: &str) -> f64 {
-    let kinds = value.split(", ").filter(|kind| !kind.starts_with("temp"));
-    let words = kinds.flat_map(|kind| kind.split(' '));
-    let counted = words.filter_map(|word| word.strip_prefix("hit=").or(word.strip_prefix("read=")));
-    counted.filter_map(|count| count.parse::<f64>().ok()).sum()
+/// Takes `shared hit=2 read=1, temp read=5` with a name for each figure.
+fn grouped(node: &mut Node, groups: &str, unit: &str) {
+    for group in groups.split(", ") {
+        let mut of = "";
+        for word in group.split_whitespace() {
+            let Some((event, value)) = word.split_once('=') else {
+                of = word;
+                continue;
+            };
+            let name = match (unit, of) {
+                (" time", "temp") => format!("temp i/o {event} time"),
+                (" time", _) => format!("i/o {event} time"),
+                (_, "") => format!("{event}{unit}"),
+                (_, of) => format!("{of} {event}{unit}"),
+            };
+            node.takes(&name, value);
+        }
+    }
 }
 
 /// Reads a work area from lines such as `Batches: 5  Memory Usage: 4145kB  Disk Usage: 1234kB`.

@@ -14,6 +14,10 @@
 //!    - this is an adaptive plan             a note, up to the next dash or an empty line
 //! ```
 //!
+//! The depth of an operator is the number of rows above it that the plan used. Rows that an adaptive
+//! plan did not use are left out, so that the rows below them move up. SQL Monitor has a heading of
+//! two lines between rulers of `=`.
+//!
 //! SQL*Plus breaks lines at its line size: the ruler then has several lines, and so has each row.
 //! It repeats `PLAN_TABLE_OUTPUT` on each page. A slide has tabs for bars and no indentation: the
 //! tree then follows from the number of inputs that each operator takes. Where that number is not
@@ -21,7 +25,7 @@
 
 use super::{Fault, Lines, NOTES_MOST, add, push};
 use plumb_figures::{FigureUnit, Reading, read as figure};
-use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
+use plumb_record::plan::{ExecutionPlan, PlanDetail, PlanFigure, PlanOperation, PlanSource, PlanTree};
 
 /// The columns that are read, with their headings in both forms of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +38,14 @@ enum Column {
     Rows,
     Time,
     Buffers,
+    Reads,
     Used,
     Temp,
     Cost,
     Other,
 }
 
-const COLUMNS: [(&str, Column); 14] = [
+const COLUMNS: [(&str, Column); 20] = [
     ("Id", Column::Id),
     ("Operation", Column::Operation),
     ("Name", Column::Name),
@@ -50,7 +55,14 @@ const COLUMNS: [(&str, Column); 14] = [
     ("A-Rows", Column::Rows),
     ("A-Time", Column::Time),
     ("Buffers", Column::Buffers),
+    ("Reads", Column::Reads),
     ("Used-Mem", Column::Used),
+    // SQL Monitor
+    ("Execs", Column::Starts),
+    ("Rows (Estim)", Column::ExpectedRows),
+    ("Rows (Actual)", Column::Rows),
+    ("Read Reqs", Column::Reads),
+    ("Mem (Max)", Column::Used),
     ("TempSpc", Column::Temp),
     ("E-Temp", Column::Temp),
     ("Cost (%CPU)", Column::Cost),
@@ -151,7 +163,7 @@ fn without_pages<'a>(lines: &Lines<'a>) -> Vec<(u32, &'a str)> {
 }
 
 fn is_ruler(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte == b'-')
+    !text.is_empty() && (text.bytes().all(|byte| byte == b'-') || text.bytes().all(|byte| byte == b'='))
 }
 
 /// True if the line may be the heading of a table with bars.
@@ -169,6 +181,7 @@ fn column(heading: &str) -> Column {
 struct Table {
     /// Place of the heading in the lines.
     head: usize,
+    headings: Vec<String>,
     columns: Vec<Column>,
     between: char,
     /// Lines of a row, and letters of each line but the last.
@@ -186,8 +199,13 @@ struct Rows {
 
 /// Returns a fact about a plan with its name, which a line above the table prints.
 fn fact(text: &str) -> Option<(&'static str, &str)> {
-    const NAMES: [(&str, &str); 2] = [("Plan hash value:", "Plan hash value"), ("SQL_ID", "SQL_ID")];
-    NAMES.into_iter().find_map(|(printed, name)| Some((name, text.trim().strip_prefix(printed)?.trim())))
+    const NAMES: [(&str, &str); 3] = [
+        ("Plan hash value:", "Plan hash value"),
+        ("SQL Plan Monitoring Details (Plan Hash Value=", "Plan hash value"),
+        ("SQL_ID", "SQL_ID"),
+    ];
+    let value = |printed: &str| Some(text.trim().strip_prefix(printed)?.trim().trim_end_matches(')'));
+    NAMES.into_iter().find_map(|(printed, name)| Some((name, value(printed)?)))
 }
 
 impl Table {
@@ -203,17 +221,42 @@ impl Table {
         // The rulers of an earlier table and of this one may follow each other.
         let is_whole = rulers < 2 || line.trim_end().ends_with(between) && length(head) == length(head - 1);
         let pieces = if is_whole { (1, 0) } else { (rulers, length(first)) };
-        let mut table = Table { head, columns: Vec::new(), between, pieces, indent, name: String::new() };
+        let (headings, columns, name) = (Vec::new(), Vec::new(), String::new());
+        let mut table = Table { head, headings, columns, between, pieces, indent, name };
         let row = table.row(lines, head)?;
-        let cells = table.cells(&row);
-        table.columns = cells.iter().map(|cell| column(cell)).collect();
+        table.headings = table.cells(&row).into_iter().map(|cell| cell.trim().to_string()).collect();
+        table.take_second_head(lines);
+        table.columns = table.headings.iter().map(|heading| column(heading)).collect();
         let needed = [Column::Id, Column::Operation];
         needed.iter().all(|needed| table.columns.contains(needed)).then_some(())?;
         let above =
             first.checked_sub(if is_whole && rulers > 1 { 0 } else { 1 }).map(|at| lines[at].1.trim());
-        let is_name = |text: &&str| !text.is_empty() && text.len() <= 80 && !text.contains("hash value");
+        // A heading of Markdown is above an empty line.
+        let heading =
+            first.checked_sub(2).map(|at| lines[at].1.trim()).filter(|text| text.starts_with(['#', '*']));
+        let above = above
+            .filter(|text| !text.is_empty())
+            .or(heading)
+            .map(|text| text.trim_matches(['#', '*', ' ', ':']));
+        let is_name =
+            |text: &&str| !text.is_empty() && text.len() <= 80 && !text.to_lowercase().contains("hash value");
         table.name = above.filter(is_name).filter(|text| !is_ruler(text)).unwrap_or_default().to_string();
         Some(table)
+    }
+
+    /// Takes a second line of the heading, which has no `Id`.
+    fn take_second_head(&mut self, lines: &Lines<'_>) {
+        let second =
+            lines.get(self.head + 1).filter(|(_, line)| self.between == '|' && line.trim().starts_with('|'));
+        let cells: Vec<String> = second
+            .map(|(_, line)| self.cells(line).into_iter().map(|cell| cell.trim().to_string()).collect())
+            .unwrap_or_default();
+        if cells.len() == self.headings.len() && cells.first().is_some_and(String::is_empty) {
+            for (heading, more) in self.headings.iter_mut().zip(cells) {
+                *heading = format!("{heading} {more}").trim().to_string();
+            }
+            self.head += 1;
+        }
     }
 
     /// Returns the row that begins at a line; `None` if the lines end within it.
@@ -256,6 +299,16 @@ impl Table {
         }
         if operations.is_empty() {
             return Err(Fault { line: lines[self.head].0, why: "the plan has no operator".to_string() });
+        }
+        // Of rows that are left: those above a row are all that begin further left.
+        let mut above: Vec<usize> = Vec::new();
+        for operation in &mut operations {
+            let begin = operation.depth;
+            while above.last().is_some_and(|last| *last >= begin) {
+                above.pop();
+            }
+            operation.depth = above.len();
+            above.push(begin);
         }
         let tree = self.tree(&mut operations);
         let plan = ExecutionPlan::of(PlanSource::Oracle, tree, operations);
@@ -320,9 +373,23 @@ impl Table {
         let blanks = operation.len() - operation.trim_start().len();
         let used = of(Column::Used).trim();
         let passes = used.split_once('(').and_then(|(_, passes)| passes.strip_suffix(')'));
-        if of(Column::Id).trim().starts_with('-') {
+        // SQL Monitor has an arrow at an operator that runs.
+        if of(Column::Id).trim().starts_with('-') && !of(Column::Id).contains("->") {
             return Ok(None);
         }
+        let cost = of(Column::Cost);
+        let others = self.headings.iter().zip(&self.columns).zip(&cells);
+        let others = others.filter(|((heading, column), cell)| {
+            **column == Column::Other && !heading.is_empty() && !cell.trim().is_empty()
+        });
+        let detail = |((heading, _), cell): ((&String, &Column), &&str)| PlanDetail {
+            name: heading.clone(),
+            value: figure(cell, FigureUnit::COUNT).value().unwrap_or(0.0),
+            text: cell.trim().to_string(),
+        };
+        let details: Vec<PlanDetail> = others.map(detail).collect();
+        let has_temp =
+            details.iter().any(|detail| ["Used-Tmp", "Temp (Max)"].contains(&detail.name.as_str()));
         let text = |wanted: Column| of(wanted).trim().to_string();
         Ok(Some(PlanOperation {
             id: id(of(Column::Id))
@@ -338,9 +405,15 @@ impl Table {
             time: printed(Column::Time, FigureUnit::S),
             buffers: printed(Column::Buffers, FigureUnit::COUNT),
             used_memory: used_memory(used),
-            spilled: passes.is_some_and(|passes| passes.parse::<u32>().is_ok_and(|passes| passes > 0)),
-            temp_space: text(Column::Temp),
-            cost: text(Column::Cost),
+            reads: printed(Column::Reads, FigureUnit::COUNT),
+            read_time: None,
+            spilled: has_temp
+                || passes.is_some_and(|passes| passes.parse::<u32>().is_ok_and(|passes| passes > 0)),
+            temp_space: printed(Column::Temp, FigureUnit::BYTES),
+            // Behind the cost is the share of CPU.
+            cost: self::printed(cost.split('(').next().unwrap_or_default(), FigureUnit::COUNT)
+                .map(|figure| PlanFigure { text: cost.trim().to_string(), ..figure }),
+            details,
             access: Vec::new(),
             filter: Vec::new(),
         }))
@@ -363,7 +436,7 @@ impl Table {
 
 /// Returns the number of an operator from `*  4` or `   4`.
 fn id(cell: &str) -> Option<u32> {
-    cell.trim_matches(['*', '-', ' ']).parse().ok()
+    cell.trim_matches(['*', '-', '>', ' ']).parse().ok()
 }
 
 fn printed(cell: &str, unit: FigureUnit) -> Option<PlanFigure> {
