@@ -1,11 +1,14 @@
 //! Development commands: `cargo xtask tidy`, `lines`, `bench NAME`, `dist`.
+//!
+//! It depends on no crate of plumb, so that `tidy` and `lines` build in seconds.
 
-mod bench;
 mod dist;
 mod tidy;
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[derive(Debug, Parser)]
 #[command(about = "The chores of this repository")]
@@ -24,9 +27,12 @@ enum Chore {
     },
     /// Counts the lines of code of each crate, comments and tests apart.
     Lines,
-    /// Measures and prints; never part of a test.
-    #[command(subcommand)]
-    Bench(bench::Bench),
+    /// Builds the benches and runs one: `bench NAME`; `bench help` lists them.
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Makes one static program with its manual page, completions and checksums.
     Dist(dist::Options),
 }
@@ -48,9 +54,21 @@ fn main() -> anyhow::Result<()> {
             tidy::print_lines(&workspace());
             Ok(())
         }
-        Chore::Bench(bench) => bench.run(),
+        Chore::Bench { arguments } => bench(&arguments),
         Chore::Dist(options) => dist::run(&workspace(), &options),
     }
+}
+
+/// Builds and runs the crate of the benches. It is a program of its own, because it needs every
+/// crate and `tidy` none.
+fn bench(arguments: &[OsString]) -> anyhow::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let manifest = workspace().join("Cargo.toml");
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet", "--release", "--package", "plumb-bench", "--manifest-path"]);
+    let status = command.arg(manifest).arg("--").args(arguments).status()?;
+    // The bench has printed its reason.
+    std::process::exit(status.code().unwrap_or(1));
 }
 
 /// Returns the workspace's root directory.

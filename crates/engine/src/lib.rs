@@ -23,6 +23,9 @@
 
 #![warn(missing_docs)]
 
+/// Opt-level that this crate was compiled at, as rustc takes it: `3` in a release.
+pub const OPT_LEVEL: &str = env!("PLUMB_OPT_LEVEL");
+
 pub mod access;
 pub mod check;
 mod database_id;

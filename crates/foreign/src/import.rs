@@ -130,6 +130,7 @@ fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option
         workload: run.workload.clone(),
         plumb_version: plumb_version.to_string(),
         git_revision: None,
+        profile: None,
         host: Host {
             name: run.host.clone(),
             cpus: run.cpus,

@@ -440,6 +440,9 @@ fn hosts(comparison: &Comparison) -> Section {
         facts.add("Memory", Cell::of(host.memory_bytes.map(Size)));
         facts.add("Release", release(run));
         facts.add("Revision", run.header.git_revision.as_deref().unwrap_or(""));
+        if let Some(profile) = &run.header.profile {
+            facts.add("Profile", profile);
+        }
         for device in &run.devices {
             facts.add("Path", &device.path);
             facts.rows.extend(device_facts(device).rows);

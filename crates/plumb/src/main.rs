@@ -28,10 +28,19 @@ mod welcome;
 use arguments::{Arguments, Command};
 use failure::Failure;
 use outcome::Outcome;
+use plumb_record::Build;
 use std::path::Path;
 use std::process::ExitCode;
 
+const BUILD: Build = Build {
+    version: env!("CARGO_PKG_VERSION"),
+    revision: option_env!("PLUMB_REVISION"),
+    profile: env!("PLUMB_PROFILE"),
+    engine_level: plumb_engine::OPT_LEVEL,
+};
+
 fn main() -> ExitCode {
+    BUILD.declare();
     report_bugs();
     interrupt::survive_large_files();
     let ended = parse().and_then(|arguments| {

@@ -14,7 +14,6 @@ use crate::watch::{INTERVAL, Process, WatchedProcesses, is_at_rest};
 use crate::workload::WorkOutcome;
 use plumb_events::{SessionKind, Unit};
 use plumb_host::device::DeviceDescription;
-use plumb_record::calendar::Moment;
 use plumb_record::{
     Check, Device, Finding, Header, HostCpu, IDLE_CLASS, LoadRow, Memory, ParameterRow, Phase, ProcessUse,
     Record, Sampling, SamplingError, SessionTime, SettingRow, StatisticRow, WaitEvent,
@@ -67,21 +66,14 @@ pub fn record(ran: &MadeRun) -> Record {
     let (receipts, readings) = receipts::receipts(evidence);
     let (begin, end) = ran.wall;
     let header = Header {
-        title: ran.title.clone(),
-        workload: ran.work.workload.name.to_string(),
-        plumb_version: env!("CARGO_PKG_VERSION").to_string(),
-        git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
-        host: machine::describe(),
-        begin_time: Moment::of(begin).iso(),
-        end_time: Moment::of(end).iso(),
         elapsed_ns: evidence.elapsed.0,
         db_time_ns: Some(cpu.0 + busy.sum::<u64>()),
         db_cpu_ns: Some(cpu.0),
         command_line: ran.command_line.clone(),
         seed: Some(ran.work.seed()),
         settings_hash: hash(evidence),
-        clock_source: machine::clock_source(),
         clock_precision_ns: machine::clock_precision_ns(),
+        ..machine::header(ran.title.clone(), ran.work.workload.name, [begin, end])
     };
     let error = |(event, share): &(WaitEvent, Share)| SamplingError {
         event: event.event.clone(),

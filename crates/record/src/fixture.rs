@@ -62,6 +62,7 @@ fn header(elapsed_ns: u64, db_cpu_ns: u64, waited: u64) -> Header {
         workload: "large-sort".to_string(),
         plumb_version: "0.1.0".to_string(),
         git_revision: None,
+        profile: None,
         host: host(),
         begin_time: "2026-01-01T00:00:00Z".to_string(),
         end_time: "2026-01-01T00:00:01Z".to_string(),

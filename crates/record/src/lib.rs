@@ -9,6 +9,7 @@
 //! guessed.
 
 mod beside;
+mod build;
 pub mod calendar;
 mod circumstance;
 mod device;
@@ -34,6 +35,7 @@ mod users;
 mod validity;
 
 pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
+pub use build::Build;
 pub use circumstance::{Circumstance, Fact, capital, headline};
 pub use imported::{
     Consistency, ConsistencyTally, Consistent, Imported, ImportedFact, ImportedFigure, ImportedSection,
@@ -353,6 +355,9 @@ pub struct Header {
     pub plumb_version: String,
     /// Revision of the sources built; `None` if unknown.
     pub git_revision: Option<String>,
+    /// Profile that the program was compiled with, and the engine's opt-level if that is low.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     pub host: Host,
     /// Start of the run, ISO 8601.
     pub begin_time: String,

@@ -20,6 +20,7 @@ pub fn environment() -> Environment {
     Environment {
         plumb_version: env!("CARGO_PKG_VERSION").to_string(),
         git_revision: None,
+        profile: None,
         target: "made-up figures".to_string(),
         host: plumb_record::fixture::host(),
         devices: Vec::new(),

@@ -4,11 +4,38 @@
 
 use plumb_events::clock;
 use plumb_host::limits;
-use plumb_record::{Host, HostCpu};
+use plumb_record::calendar::Moment;
+use plumb_record::{Build, Header, Host, HostCpu};
 use std::fs;
+use std::time::Duration;
 
 /// `USER_HZ`: the unit of /proc/stat, 100 on every architecture that Linux runs on today.
 const NANOS_PER_TICK: u64 = 10_000_000;
+
+/// Returns the head of a record by this program on this machine, between two times of day. It has
+/// no DB time, command, seed or settings; a caller that has them fills them in.
+#[must_use]
+pub fn header(title: String, workload: &str, [begin, end]: [Duration; 2]) -> Header {
+    let build = Build::this();
+    Header {
+        title,
+        workload: workload.to_string(),
+        plumb_version: build.version.to_string(),
+        git_revision: build.revision.map(str::to_string),
+        profile: build.profile(),
+        host: describe(),
+        begin_time: Moment::of(begin).iso(),
+        end_time: Moment::of(end).iso(),
+        elapsed_ns: u64::try_from(end.saturating_sub(begin).as_nanos()).unwrap_or(u64::MAX),
+        db_time_ns: None,
+        db_cpu_ns: None,
+        command_line: String::new(),
+        seed: None,
+        settings_hash: String::new(),
+        clock_source: clock_source(),
+        clock_precision_ns: None,
+    }
+}
 
 #[must_use]
 pub fn describe() -> Host {

@@ -1,4 +1,5 @@
-//! Compares the dependencies in the crates' manifests with those that ARCHITECTURE.md lists.
+//! Compares the dependencies in the crates' manifests with those that ARCHITECTURE.md lists, and
+//! the profiles of the workspace with each other.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,6 +40,34 @@ fn allowed_arrows(architecture: &str) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
+/// Complains about each package that `release` does not optimise and `dist` does not name: cargo
+/// inherits the rows of packages, so the installed program would have it unoptimised.
+pub fn profiles(root: &Path) -> Vec<String> {
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
+    let levels = |profile: &str| -> BTreeMap<String, String> {
+        let begin = format!("profile.{profile}.package.");
+        let sections = manifest.split("\n[").filter_map(|section| section.strip_prefix(&begin));
+        sections.filter_map(level).collect()
+    };
+    let (release, dist) = (levels("release"), levels("dist"));
+    let lost = release
+        .iter()
+        .filter(|(package, level)| *level != "3" && dist.get(*package).is_none_or(|level| level != "3"));
+    lost.map(|(package, level)| {
+        format!(
+            "Cargo.toml:1: profile dist has no opt-level 3 for {package}, which release compiles at {level}"
+        )
+    })
+    .collect()
+}
+
+/// Returns the package of a profile's section and its opt-level.
+fn level(section: &str) -> Option<(String, String)> {
+    let (package, rows) = section.split_once(']')?;
+    let level = rows.lines().find_map(|row| row.strip_prefix("opt-level = "))?;
+    Some((package.to_string(), level.to_string()))
+}
+
 /// Returns the plumb crates in a manifest's `[dependencies]`.
 fn dependencies(manifest: &str) -> Vec<String> {
     let section = manifest.split("[dependencies]").nth(1).unwrap_or("");
@@ -54,6 +83,16 @@ fn dependencies(manifest: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_that_dist_would_not_optimise_is_named() {
+        let root = tempfile::tempdir().expect("a directory");
+        let text = "[profile.release.package.a]\nopt-level = 0\n\n[profile.release.package.b]\nopt-level = 1\n\n\
+                    [profile.release.package.c]\nopt-level = 3\n\n[profile.dist.package.a]\nopt-level = 3\n";
+        std::fs::write(root.path().join("Cargo.toml"), format!("[workspace]\n{text}")).expect("written");
+        let complaint = "Cargo.toml:1: profile dist has no opt-level 3 for b, which release compiles at 1";
+        assert_eq!(profiles(root.path()), [complaint]);
+    }
 
     #[test]
     fn manifests_and_arrows_are_read() {

@@ -1,10 +1,11 @@
 //! Rules of the code that a program can check. `cargo test` checks them, too.
 //!
-//! - A crate depends only on those that ARCHITECTURE.md allows (`manifest`).
+//! - A crate depends only on those that ARCHITECTURE.md allows, and the profiles of Cargo.toml
+//!   agree (`manifest`).
 //! - The top modules of a crate form no circle (`modules`).
 //! - A file of more than 80 lines has a header; a function has at most 70 lines; no public
-//!   function takes a bool; only `plumb` and `xtask` print; no mark of unfinished work, no empty
-//!   name, no file outside the tree of modules (`source`).
+//!   function takes a bool; only `plumb`, `bench` and `xtask` print; no mark of unfinished work,
+//!   no empty name, no file outside the tree of modules (`source`).
 //! - Old breaches are counted per file, and a count may only shrink (`ratchet`).
 //! - The public items of the library crates are a snapshot, so that a review sees each new one
 //!   (`public`).
@@ -34,7 +35,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Returns the crate's folder under `crates`, or `xtask`.
+    /// Returns the crate's folder under `crates`, or `bench` or `xtask`.
     fn crate_name(&self) -> &str {
         let mut parts = self.path.iter().filter_map(|part| part.to_str());
         match parts.next() {
@@ -59,6 +60,7 @@ impl Source {
 pub fn check(root: &Path) -> Vec<String> {
     let (sources, mut complaints) = sources(root);
     complaints.extend(manifest::arrows(root));
+    complaints.extend(manifest::profiles(root));
     complaints.extend(modules::circles(&sources));
     for source in &sources {
         let shown = source.path.display();
@@ -77,7 +79,7 @@ pub fn shrink(root: &Path) -> std::io::Result<()> {
 /// Returns the Rust files of the workspace, and complaints about those that cannot be read.
 pub fn sources(root: &Path) -> (Vec<Source>, Vec<String>) {
     let (mut found, mut unread) = (Vec::new(), Vec::new());
-    let mut directories = vec![root.join("crates"), root.join("xtask")];
+    let mut directories = vec![root.join("crates"), root.join("bench"), root.join("xtask")];
     while let Some(directory) = directories.pop() {
         let Ok(entries) = fs::read_dir(&directory) else { continue };
         for full in entries.flatten().map(|entry| entry.path()) {

@@ -13,7 +13,7 @@ const UNFINISHED: [&str; 4] =
     [concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
 const EMPTY_NAMES: [&str; 7] = ["manager", "helper", "helpers", "util", "utils", "common", "misc"];
 /// Crates that may print; the others return text to their callers.
-const PRINTERS: [&str; 2] = ["plumb", "xtask"];
+const PRINTERS: [&str; 3] = ["plumb", "bench", "xtask"];
 
 /// Checks one file; each complaint starts with its line number.
 pub fn check(source: &Source) -> Vec<String> {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn printing_is_found_outside_the_program_and_not_in_tests() {
-        assert_eq!(complaints("fn show() { println!(\"x\") }"), ["1: only plumb and xtask print"]);
+        assert_eq!(complaints("fn show() { println!(\"x\") }"), ["1: only plumb, bench and xtask print"]);
         assert!(complaints("#[cfg(test)] mod tests { fn show() { println!(\"x\") } }").is_empty());
         for program in ["crates/plumb/src/output.rs", "crates/engine/examples/transaction.rs"] {
             assert!(check(&parsed(program, "fn show() { eprintln!(\"x\") }")).is_empty());

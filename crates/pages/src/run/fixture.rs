@@ -97,6 +97,7 @@ fn header(db_time_ns: u64, db_cpu_ns: u64) -> Header {
         workload: "large-sort".to_string(),
         plumb_version: "0.1.0".to_string(),
         git_revision: Some("4f2a91c07d3e".to_string()),
+        profile: Some("release".to_string()),
         host: Host {
             name: "dblab03".to_string(),
             cpus: Some(4),

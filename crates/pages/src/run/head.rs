@@ -1,8 +1,8 @@
 //! First lines: the run's state, its provenance, and the headline figures.
 
 use super::work;
-use plumb_record::Record;
 use plumb_record::figures::{ACTIVE_SESSIONS, FigureGroup, figure};
+use plumb_record::{Header, Record};
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
 use plumb_report::{Headline, Section, cells};
@@ -50,13 +50,21 @@ pub(super) fn run(record: &Record) -> Section {
     Section::front("run", "Run").table(identity(record)).table(host(record)).facts(period(record))
 }
 
+/// Returns the version, with the profile of a build that is no release.
+fn release(header: &Header) -> String {
+    match header.profile.as_deref() {
+        None | Some("release" | "dist") => header.plumb_version.clone(),
+        Some(profile) => format!("{} ({profile})", header.plumb_version),
+    }
+}
+
 fn identity(record: &Record) -> Table {
     let header = &record.header;
     let mut table =
         Table::default().text(["Workload", "Release", "Revision", "Settings Hash"]).numbers(["Seed"]);
     table.row(cells![
         &header.workload,
-        &header.plumb_version,
+        release(header),
         header.git_revision.as_deref().unwrap_or("unknown"),
         &header.settings_hash,
         header.seed.map_or(String::new(), |seed| seed.to_string())

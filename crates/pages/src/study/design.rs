@@ -96,8 +96,10 @@ fn measured(analysis: &Analysis) -> String {
 }
 
 fn release(analysis: &Analysis) -> String {
-    let revision = analysis.environment.git_revision.as_deref().unwrap_or("unknown");
-    format!("plumb {}, revision {revision}", analysis.environment.plumb_version)
+    let environment = &analysis.environment;
+    let revision = environment.git_revision.as_deref().unwrap_or("unknown");
+    let profile = environment.profile.iter().map(|profile| format!(", {profile}")).collect::<String>();
+    format!("plumb {}, revision {revision}{profile}", environment.plumb_version)
 }
 
 fn warm_up(runs: u64) -> String {

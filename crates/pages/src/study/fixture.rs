@@ -194,6 +194,7 @@ fn environment() -> Environment {
     Environment {
         plumb_version: run.header.plumb_version,
         git_revision: run.header.git_revision,
+        profile: run.header.profile,
         host: run.header.host,
         devices: run.devices,
         target: "the embedded engine".to_string(),

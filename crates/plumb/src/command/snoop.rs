@@ -9,7 +9,6 @@ use crate::outcome::Outcome;
 use crate::output;
 use plumb_events::clock;
 use plumb_host::process::Ended;
-use plumb_record::calendar::Moment;
 use plumb_record::{Header, Record};
 use plumb_snoop::{Capture, Flow, Live, ProcSampling, Show, SnoopError, SnoopTarget, WORKLOAD, is_refusal};
 use plumb_study::bundle::Reservation;
@@ -168,21 +167,9 @@ fn ended(command: Option<std::io::Result<Ended>>) {
 
 fn header(arguments: &SnoopOf, begin: &Begin) -> Header {
     Header {
-        title: "PLUMB SNOOP".to_string(),
-        workload: WORKLOAD.to_string(),
-        plumb_version: env!("CARGO_PKG_VERSION").to_string(),
-        git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
-        host: machine::describe(),
-        begin_time: Moment::of(begin.wall).iso(),
-        end_time: Moment::of(clock::wall()).iso(),
         elapsed_ns: clock::now().saturating_sub(begin.monotonic).0,
-        db_time_ns: None,
-        db_cpu_ns: None,
         command_line: command_line::without_secrets(&command_line::words(), &arguments.secret),
-        seed: None,
-        settings_hash: String::new(),
-        clock_source: machine::clock_source(),
-        clock_precision_ns: None,
+        ..machine::header("PLUMB SNOOP".to_string(), WORKLOAD, [begin.wall, clock::wall()])
     }
 }
 

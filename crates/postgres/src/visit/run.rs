@@ -17,7 +17,6 @@ use crate::watch::{EventSampling, ProcessWatch, WatchScope, WatchedProcesses, Wa
 use crate::workload::{self, WorkOutcome, WorkPlace};
 use plumb_events::{Cancel, Unit, clock};
 use plumb_host::readings::DiskStats;
-use plumb_record::calendar::Moment;
 use plumb_record::{
     Finding, Header, Held, HostCpu, ParameterRow, Phase, Receipt, Record, Seen, SettingRow, StatisticRow,
 };
@@ -300,22 +299,12 @@ impl Place<'_> {
 
     fn header(&self, [begin, end]: [Duration; 2], elapsed: Nanos) -> Header {
         Header {
-            title: self.title(),
-            workload: self.work.workload.name.to_string(),
-            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
-            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
-            host: machine::describe(),
-            begin_time: Moment::of(begin).iso(),
-            end_time: Moment::of(end).iso(),
             elapsed_ns: elapsed.0,
-            // Processes of another machine are not seen.
-            db_time_ns: None,
-            db_cpu_ns: None,
             command_line: self.command_line.to_string(),
             seed: Some(self.work.seed()),
-            settings_hash: String::new(),
-            clock_source: machine::clock_source(),
             clock_precision_ns: machine::clock_precision_ns(),
+            // Without DB time: processes of another machine are not seen.
+            ..machine::header(self.title(), self.work.workload.name, [begin, end])
         }
     }
 }

@@ -8,7 +8,7 @@ use plumb_calibrate::Calibration;
 use plumb_events::clock;
 use plumb_proof::design::Order;
 use plumb_record::calendar::Moment;
-use plumb_record::{Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
+use plumb_record::{Build, Device, Host, Record, SCHEMA_VERSION, SCHEMA_VERSION_OLDEST};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -87,6 +87,9 @@ pub struct Environment {
     pub plumb_version: String,
     /// Revision of the sources built.
     pub git_revision: Option<String>,
+    /// Profile that the program was compiled with, and the engine's opt-level if that is low.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// The subject, such as `the embedded engine`.
     pub target: String,
     pub host: Host,
@@ -122,10 +125,11 @@ impl Environment {
         calibration: Option<&Calibration>,
         command_line: &str,
     ) -> Environment {
-        let begin = clock::wall();
+        let (begin, build) = (clock::wall(), Build::this());
         Environment {
-            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
-            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
+            plumb_version: build.version.to_string(),
+            git_revision: build.revision.map(str::to_string),
+            profile: build.profile(),
             target,
             host: machine::describe(),
             devices,
@@ -150,10 +154,12 @@ impl Environment {
             of.devices.iter().map(name).collect::<Vec<_>>().join("; ")
         };
         let revision = |of: &Environment| of.git_revision.clone().unwrap_or_else(|| "unknown".to_string());
+        let profile = |of: &Environment| of.profile.clone().unwrap_or_else(|| "unknown".to_string());
         let cpus = |of: &Environment| of.host.cpus.map_or("unknown".to_string(), |cpus| cpus.to_string());
         let pairs = [
             ("version", self.plumb_version.clone(), now.plumb_version.clone()),
             ("revision", revision(self), revision(now)),
+            ("profile", profile(self), profile(now)),
             ("target", self.target.clone(), now.target.clone()),
             ("host", self.host.name.clone(), now.host.name.clone()),
             ("CPUs", cpus(self), cpus(now)),

@@ -20,7 +20,6 @@ use crate::vocabulary::Assignment;
 use plumb_events::{SessionKind, clock};
 use plumb_host::process::{self, Ended, Looks};
 use plumb_host::readings::DiskStats;
-use plumb_record::calendar::Moment;
 use plumb_record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
     SessionTime, SettingRow,
@@ -416,21 +415,11 @@ impl Job {
 
     fn header(&self, elapsed: Nanos, cpu: Nanos, begin: Duration) -> Header {
         Header {
-            title: "PLUMB REPORT  Command".to_string(),
-            workload: "command".to_string(),
-            plumb_version: env!("CARGO_PKG_VERSION").to_string(),
-            git_revision: option_env!("PLUMB_REVISION").map(str::to_string),
-            host: machine::describe(),
-            begin_time: Moment::of(begin).iso(),
-            end_time: Moment::of(clock::wall()).iso(),
             elapsed_ns: elapsed.0,
             db_time_ns: Some(cpu.0),
             db_cpu_ns: Some(cpu.0),
             command_line: self.command_line.clone(),
-            seed: None,
-            settings_hash: String::new(),
-            clock_source: machine::clock_source(),
-            clock_precision_ns: None,
+            ..machine::header("PLUMB REPORT  Command".to_string(), "command", [begin, clock::wall()])
         }
     }
 
