@@ -18,7 +18,7 @@
 
 pub mod bound;
 pub mod claimed;
-mod numeral;
+pub mod numeral;
 pub mod printed;
 pub mod relation;
 pub mod unit;

@@ -4,9 +4,10 @@
 //! decimal commas elsewhere is a number with three decimals, so the caller says which it is.
 
 /// The meaning of a comma that groups of three digits leave open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Comma {
     /// It parts thousands; any other comma is no number.
+    #[default]
     Groups,
     /// It parts thousands where three digits follow, otherwise decimals.
     Either,

@@ -94,6 +94,30 @@ impl FigureUnit {
         FigureUnit { quantity, scale }
     }
 
+    /// Returns the unit that a table of data names so: `mb_per_s`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<FigureUnit> {
+        const NAMED: [(&str, FigureUnit); 16] = [
+            ("text", FigureUnit::TEXT),
+            ("count", FigureUnit::COUNT),
+            ("narrow_count", FigureUnit::NARROW_COUNT),
+            ("number", FigureUnit::NUMBER),
+            ("twice_rounded", FigureUnit::TWICE_ROUNDED),
+            ("bytes", FigureUnit::BYTES),
+            ("mb", FigureUnit::MB),
+            ("gb", FigureUnit::GB),
+            ("bytes_per_s", FigureUnit::BYTES_PER_S),
+            ("mb_per_s", FigureUnit::MB_PER_S),
+            ("per_s", FigureUnit::PER_S),
+            ("s", FigureUnit::S),
+            ("ms", FigureUnit::MS),
+            ("us", FigureUnit::US),
+            ("minutes", FigureUnit::MINUTES),
+            ("percent", FigureUnit::PERCENT),
+        ];
+        NAMED.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit)
+    }
+
     /// Returns the printed name of the base unit; empty for a plain number.
     #[must_use]
     pub const fn base(self) -> &'static str {
@@ -208,7 +232,9 @@ fn clock(text: &str, comma: Comma) -> Option<Reading> {
 #[must_use]
 pub fn is_number(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-' | '+' | '<'))
-        && printed(text, FigureUnit::COUNT, Comma::Groups).is_some()
+        && [Comma::Either, Comma::Decimals]
+            .into_iter()
+            .any(|comma| printed(text, FigureUnit::COUNT, comma).is_some())
 }
 
 /// True if a text is a figure, with or without a unit of its own. A bound such as `<1ms` is none,

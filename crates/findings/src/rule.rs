@@ -44,6 +44,8 @@ pub struct Observed {
     pub saves_ns: Option<u64>,
     /// Command of the study that would prove it; empty if there is none.
     pub study: String,
+    /// Place among the others, if it is not the rule's.
+    pub rank: Option<Rank>,
 }
 
 impl Observed {
@@ -57,6 +59,10 @@ impl Observed {
 
     pub(crate) fn saves(self, ns: u64) -> Observed {
         Observed { saves_ns: (ns > 0).then_some(ns), ..self }
+    }
+
+    pub(crate) fn ranked(self, rank: Rank) -> Observed {
+        Observed { rank: Some(rank), ..self }
     }
 
     pub(crate) fn proved_by(self, study: impl Into<String>) -> Observed {

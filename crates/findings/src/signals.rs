@@ -204,6 +204,16 @@ pub struct RunFacts {
     pub memory_bytes: Option<[u64; 2]>,
 }
 
+/// Events of Oracle's background processes, for which no session waits.
+const BACKGROUND: [&str; 6] = [
+    "log file parallel write",
+    "log file sequential read",
+    "Log archive I/O",
+    "db file parallel write",
+    "db file async I/O submit",
+    "control file parallel write",
+];
+
 /// Figures of a period. A figure that its source lacks is `None` or empty.
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
@@ -217,6 +227,12 @@ pub struct Signals {
     pub waits: Vec<WaitEvent>,
     /// Background waits without idle ones.
     pub background: Vec<WaitEvent>,
+    /// Foreground time by class as the report sums it up; empty if it does not.
+    pub class_ns: Vec<(String, u64)>,
+    /// True if the waits are the largest ones alone, which do not sum up to DB time.
+    pub is_top_list: bool,
+    /// The second of two periods that are compared.
+    pub second: Option<Box<Signals>>,
     pub host: HostSignals,
     pub log: LogSignals,
     pub cache: CacheSignals,
@@ -248,14 +264,28 @@ impl Signals {
         }
         let busy = |events: &[WaitEvent]| events.iter().filter(|event| !event.is_idle()).cloned().collect();
         let is_run = record.imported.is_none();
+        let (mut waits, mut background) = (busy(&record.foreground_events), busy(&record.background_events));
+        if !is_run {
+            // A list of the top events has those of background processes, too.
+            let is_own = |wait: &WaitEvent| !BACKGROUND.contains(&wait.event.as_str());
+            let (own, others): (Vec<WaitEvent>, Vec<WaitEvent>) = waits.into_iter().partition(is_own);
+            let is_new =
+                |wait: &WaitEvent| !background.iter().any(|known: &WaitEvent| known.event == wait.event);
+            let others: Vec<WaitEvent> = others.into_iter().filter(is_new).collect();
+            background.extend(others);
+            waits = own;
+        }
         Signals {
             origin: if is_run { Origin::Run } else { Origin::Import },
             workload: (is_run && record.command.is_none()).then(|| header.workload.clone()),
             elapsed_ns: header.elapsed_ns,
             db_time_ns: header.db_time_ns,
             db_cpu_ns: header.db_cpu_ns,
-            waits: busy(&record.foreground_events),
-            background: busy(&record.background_events),
+            waits,
+            background,
+            class_ns: Vec::new(),
+            is_top_list: false,
+            second: None,
             host: host(record),
             log: log(record),
             cache: CacheSignals {
@@ -315,11 +345,50 @@ impl Signals {
         all.filter(move |wait| wait.event == event && wait.waits > 0)
     }
 
+    /// True if a finding is worth its line: of a reported system a saving of less than a hundredth
+    /// of DB time, or of a tenth of a second, is none.
+    #[must_use]
+    pub fn matters(&self, saves_ns: Option<u64>) -> bool {
+        const SHARE_LEAST: f64 = 0.01;
+        const NS_LEAST: u64 = 100_000_000;
+        let is_small = |ns: u64| ns < NS_LEAST || self.share(ns) < SHARE_LEAST;
+        self.origin == Origin::Run || !saves_ns.is_some_and(is_small)
+    }
+
+    /// Returns the share of DB time in events whose class nobody knows.
+    #[must_use]
+    pub fn unknown_share(&self) -> f64 {
+        let unknown = self.waits.iter().filter(|wait| wait.wait_class == "unknown");
+        if self.class_ns.is_empty() { self.share(total_of(unknown.map(|wait| wait.time_ns))) } else { 0.0 }
+    }
+
+    /// Returns the foreground time by class: the report's own sums, otherwise those of its events.
+    #[must_use]
+    pub fn classes(&self) -> Vec<(String, u64)> {
+        let mut classes = self.class_ns.clone();
+        for wait in self.waits.iter().filter(|_| self.class_ns.is_empty()) {
+            match classes.iter_mut().find(|(class, _)| *class == wait.wait_class) {
+                Some((_, ns)) => *ns += wait.time_ns,
+                None => classes.push((wait.wait_class.clone(), wait.time_ns)),
+            }
+        }
+        classes
+    }
+
+    /// Returns CPU and waits as a share of DB time, if all of them are known.
+    #[must_use]
+    pub fn captured(&self) -> Option<f64> {
+        let cpu = self.db_cpu_ns.filter(|_| !self.is_top_list && !self.waits.is_empty())?;
+        self.db_time_ns.filter(|time| *time > 0)?;
+        Some(self.share(cpu + total_of(self.classes().into_iter().map(|(_, ns)| ns))))
+    }
+
     /// Returns the share of DB time in foreground waits of these classes.
     #[must_use]
     pub fn class_share(&self, classes: &[&str]) -> f64 {
-        let of = self.waits.iter().filter(|wait| classes.contains(&wait.wait_class.as_str()));
-        self.share(total_of(of.map(|wait| wait.time_ns)))
+        let all = self.classes();
+        let of = all.iter().filter(|(class, _)| classes.contains(&class.as_str()));
+        self.share(total_of(of.map(|(_, ns)| *ns)))
     }
 
     /// Returns a setting's value in lower case; empty if it is not known.

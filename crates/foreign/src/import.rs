@@ -3,13 +3,13 @@
 use crate::figure::rounding::nanoseconds;
 use crate::figure::sheet::{Cell, Sheet};
 use crate::format::awr::signals;
-use crate::reader::{self, Reader};
+use crate::reader::{self, Period, Reader};
 use crate::report::{ImportedRun, Report, value};
 use crate::source::{ForeignError, Source};
 use plumb_findings::{Signals, findings};
 use plumb_record::{
-    ConsistencyTally, Consistent, Header, Host, Imported, ImportedFigure, ImportedSection, Record,
-    SCHEMA_VERSION,
+    Consistency, ConsistencyTally, Consistent, Header, Host, Imported, ImportedFigure, ImportedSection,
+    Record, SCHEMA_VERSION,
 };
 use plumb_units::path_text;
 use serde::Serialize;
@@ -29,6 +29,21 @@ pub struct Import {
     /// The record; `None` if the report does not state the length of its interval, because a run
     /// without it has no rates.
     pub record: Option<Record>,
+    /// The record of the second of two periods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<Record>,
+    /// The record of a report without an interval, whose elapsed time is zero: its shares, averages
+    /// and sizes are judged all the same.
+    #[serde(skip)]
+    pub undated: Option<Record>,
+}
+
+impl Import {
+    /// Returns the record with the findings, whether its interval is known or not.
+    #[must_use]
+    pub fn judged(&self) -> Option<&Record> {
+        self.record.as_ref().or(self.undated.as_ref())
+    }
 }
 
 const BUNDLE: &str = "give its bundle, the directory that it is in, to `plumb report` or `plumb compare`";
@@ -66,10 +81,10 @@ fn title_of(source: &Source) -> &str {
 }
 
 fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> Import {
-    let failed = report
-        .checks
-        .iter()
-        .filter(|check| !matches!(check.outcome, Consistent::Holds | Consistent::NotAsked));
+    let is_kept = |check: &&Consistency| !matches!(check.outcome, Consistent::Holds | Consistent::NotAsked);
+    let mut kept: Vec<&Consistency> = report.checks.iter().filter(is_kept).collect();
+    // What nothing explains must not be left out for what a habit explains.
+    kept.sort_by_key(|check| std::cmp::Reverse(check.outcome));
     let derived = (reader.derive)(&report);
     let imported = Imported {
         file: path_text(&source.path).to_string(),
@@ -77,26 +92,35 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         line: report.line,
         kind: report.kind.clone(),
         facts: report.facts.clone(),
+        answers: report.answers.clone(),
+        derived: derived.len() as u64,
         figures: derived.iter().cloned().chain(figures(&report)).collect(),
         tallies: ConsistencyTally::of(&report.checks),
-        checks: failed.take(CHECKS_MOST).cloned().collect(),
+        checks: kept.into_iter().take(CHECKS_MOST).cloned().collect(),
         sections: report.sheets.iter().map(section).collect(),
         unread: report.unread.len() as u64,
         cut_after: report.cut.as_ref().map(|cut| cut.line),
     };
-    let record = header(&report.run, plumb_version, &imported).map(|header| {
-        let mut record = Record::of(header);
-        reader.fill.apply(&report, &derived, &mut record);
+    let filled = |run: &ImportedRun, period: Period| {
+        let mut record = Record::of(header(run, plumb_version, &imported));
+        reader.fill.apply(&report, &derived, &mut record, period);
         record.imported = Some(imported.clone());
-        // Without DB time nothing is a share of it.
-        if record.header.db_time_ns.is_some() {
-            let mut signals = Signals::of(&record);
-            signals::add(&report, &mut signals);
-            record.findings = signals::with_studies(findings(&signals));
-        }
         record
-    });
-    Import { report, imported, record }
+    };
+    let second = report.second.as_ref().map(|run| filled(run, Period::Second));
+    let mut record = filled(&report.run, Period::First);
+    // Without DB time nothing is a share of it.
+    if record.header.db_time_ns.is_some() {
+        let mut signals = Signals::of(&record);
+        signals::add(&report, &mut signals);
+        if let Some(second) = &second {
+            signals.second = Some(Box::new(Signals::of(second)));
+        }
+        record.findings = signals::with_studies(findings(&signals));
+    }
+    let (record, undated) =
+        if record.header.elapsed_ns > 0 { (Some(record), None) } else { (None, Some(record)) };
+    Import { report, imported, record, second, undated }
 }
 
 fn section(sheet: &Sheet) -> ImportedSection {
@@ -122,10 +146,10 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
     figures
 }
 
-/// Returns the head of a record; `None` without an interval.
-fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option<Header> {
+/// Returns the head of a record; its elapsed time is zero without an interval.
+fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Header {
     let ns = |cell: &Option<Cell>| value(cell.as_ref()).map(nanoseconds);
-    Some(Header {
+    Header {
         title: run.title.clone(),
         workload: run.workload.clone(),
         plumb_version: plumb_version.to_string(),
@@ -141,7 +165,7 @@ fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option
         },
         begin_time: run.begin.clone(),
         end_time: run.end.clone(),
-        elapsed_ns: ns(&run.elapsed).filter(|elapsed_ns| *elapsed_ns > 0)?,
+        elapsed_ns: ns(&run.elapsed).unwrap_or(0),
         db_time_ns: ns(&run.db_time),
         db_cpu_ns: ns(&run.db_cpu),
         command_line: format!("plumb import {}", imported.file),
@@ -149,7 +173,7 @@ fn header(run: &ImportedRun, plumb_version: &str, imported: &Imported) -> Option
         settings_hash: imported.sha256.chars().take(8).collect(),
         clock_source: None,
         clock_precision_ns: None,
-    })
+    }
 }
 
 const _: () = assert!(SCHEMA_VERSION == 2, "an imported record is of the version that this crate fills");

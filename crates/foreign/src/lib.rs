@@ -10,6 +10,7 @@
 //! format   the kinds of report, each with its sections and checks
 //! report   facts of the head, sheets, lines that were not understood
 //! import   the record of a run, with the imported figures and the findings next to it
+//! page     the report as a page: its checks, then its own tables; `stored` keeps these in a bundle
 //! names    words that say whose system a report is of, and words of all reports
 //! ```
 //!
@@ -26,9 +27,11 @@ pub mod form;
 pub mod format;
 pub mod import;
 pub mod names;
+pub mod page;
 pub mod reader;
 pub mod report;
 pub mod source;
+pub mod stored;
 
 pub use format::{awr, plan};
 pub use import::{Import, import};

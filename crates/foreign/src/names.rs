@@ -143,7 +143,7 @@ pub fn words<'r>(reports: impl IntoIterator<Item = &'r Report>) -> ReportWords {
     vocabulary.extend(EVERYWHERE.split_whitespace().map(str::to_string));
     vocabulary.extend(Event::ALL.iter().map(|event| event.name().to_lowercase()));
     vocabulary.extend(Statistic::ALL.iter().map(|statistic| statistic.name().to_lowercase()));
-    for section in SECTIONS {
+    for section in SECTIONS.iter() {
         let titles = section.columns.iter().flat_map(|column| column.headings);
         vocabulary.extend(section.headings.iter().chain(titles).map(|text| text.to_lowercase()));
     }

@@ -45,15 +45,31 @@ pub enum Fill {
     /// The derived figures: such a tool has neither events nor statistics of a database.
     Derived,
     With(fn(&Report, &mut Record)),
+    /// As [`Fill::With`], for a report that may have two periods.
+    OfPeriod(fn(&Report, &mut Record, Period)),
+}
+
+/// One of the periods of a report; most have the first alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    First,
+    Second,
 }
 
 impl Fill {
     /// Fills a record from a report and its derived figures.
-    pub(crate) fn apply(self, report: &Report, derived: &[ImportedFigure], record: &mut Record) {
+    pub(crate) fn apply(
+        self,
+        report: &Report,
+        derived: &[ImportedFigure],
+        record: &mut Record,
+        period: Period,
+    ) {
         match self {
             Fill::Nothing => {}
             Fill::Derived => measures(derived, record),
             Fill::With(fill) => fill(report, record),
+            Fill::OfPeriod(fill) => fill(report, record, period),
         }
     }
 }

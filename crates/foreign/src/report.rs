@@ -4,7 +4,7 @@ use crate::figure::sheet::{Cell, Remark, Sheet};
 use crate::form::json::Json;
 use crate::source::SourcePart;
 use plumb_figures::{Reading, is_figure};
-use plumb_record::{Consistency, Consistent, ImportedFact};
+use plumb_record::{Consistency, Consistent, ImportedAnswer, ImportedFact};
 use serde::Serialize;
 
 /// Most bytes kept of a line that no table takes.
@@ -18,9 +18,14 @@ pub struct Report {
     pub line: u32,
     /// The facts of its head in the order of the report.
     pub facts: Vec<ImportedFact>,
-    /// The run that it describes.
+    /// The run that it describes; of two periods, the first.
     #[serde(skip)]
     pub run: ImportedRun,
+    /// The second of two periods.
+    #[serde(skip)]
+    pub second: Option<ImportedRun>,
+    /// The figures that answer first what such a report is read for: rates of fio, DB time of AWR.
+    pub answers: Vec<ImportedAnswer>,
     /// The tables that were read.
     pub sheets: Vec<Sheet>,
     /// Lines that no reader understands.
@@ -90,6 +95,14 @@ impl Report {
         if !cell.raw.is_empty() {
             let (name, text) = (name.to_string(), cell.raw.clone());
             self.facts.push(ImportedFact { name, text, line: cell.line });
+        }
+    }
+
+    /// Adds a figure that a reader looks for first; a blank value is left out.
+    pub fn answer(&mut self, name: &str, value: impl Into<String>, aside: impl Into<String>) {
+        let (name, value, aside) = (name.to_string(), value.into(), aside.into());
+        if !value.is_empty() {
+            self.answers.push(ImportedAnswer { name, value, aside });
         }
     }
 

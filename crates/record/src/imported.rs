@@ -19,8 +19,14 @@ pub struct Imported {
     /// The kind of report, such as `AWR report`.
     pub kind: String,
     pub facts: Vec<ImportedFact>,
-    /// The printed figures from which the record's figures follow.
+    /// The figures that answer first what such a report is read for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<ImportedAnswer>,
+    /// The figures that follow from printed ones, then the printed figures with a key.
     pub figures: Vec<ImportedFigure>,
+    /// The number of figures that follow from printed ones.
+    #[serde(default)]
+    pub derived: u64,
     /// Counts of the checks, one entry per kind.
     pub tallies: Vec<ConsistencyTally>,
     /// The checks that did not hold.
@@ -42,6 +48,16 @@ pub struct ImportedFact {
     /// The text as the report prints it.
     pub text: String,
     pub line: u32,
+}
+
+/// A figure that a reader of such a report looks for first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedAnswer {
+    pub name: String,
+    /// The figure as the report prints it, with its unit.
+    pub value: String,
+    /// Context of the figure; may be empty.
+    pub aside: String,
 }
 
 /// A section that was read.
@@ -78,6 +94,8 @@ pub struct ImportedFigure {
 pub enum Consistent {
     /// Both sides have a value in common.
     Holds,
+    /// Both sides differ by as much as a known habit of such reports explains.
+    Habit,
     /// Both sides have no value in common.
     Fails,
     /// The figure is more than any device, link or processor can do.
@@ -104,6 +122,9 @@ pub struct Consistency {
     /// The base unit that both sides have.
     pub unit: String,
     pub outcome: Consistent,
+    /// The habit that explains a difference; empty for another outcome.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub habit: String,
     /// An explanation of a failure, or the missing figure; may be empty.
     pub note: String,
 }
@@ -113,6 +134,9 @@ pub struct Consistency {
 pub struct ConsistencyTally {
     pub name: String,
     pub held: u64,
+    /// Differences that a known habit explains.
+    #[serde(default)]
+    pub habits: u64,
     pub failed: u64,
     /// Figures that no device can have.
     pub impossible: u64,
@@ -137,12 +161,20 @@ impl ConsistencyTally {
         for check in checks {
             let at = tallies.iter().position(|tally| tally.name == check.name).unwrap_or_else(|| {
                 let name = check.name.clone();
-                tallies.push(ConsistencyTally { name, held: 0, failed: 0, impossible: 0, not_asked: 0 });
+                tallies.push(ConsistencyTally {
+                    name,
+                    held: 0,
+                    habits: 0,
+                    failed: 0,
+                    impossible: 0,
+                    not_asked: 0,
+                });
                 tallies.len() - 1
             });
             let tally = &mut tallies[at];
             *match check.outcome {
                 Consistent::Holds => &mut tally.held,
+                Consistent::Habit => &mut tally.habits,
                 Consistent::Fails => &mut tally.failed,
                 Consistent::Impossible => &mut tally.impossible,
                 Consistent::NotAsked => &mut tally.not_asked,

@@ -38,7 +38,8 @@ pub use beside::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
 pub use build::Build;
 pub use circumstance::{Circumstance, Fact, capital, headline};
 pub use imported::{
-    Consistency, ConsistencyTally, Consistent, Imported, ImportedFact, ImportedFigure, ImportedSection,
+    Consistency, ConsistencyTally, Consistent, Imported, ImportedAnswer, ImportedFact, ImportedFigure,
+    ImportedSection,
 };
 pub use interval::{Interval, Period, ProcessUse};
 pub use io_stats::{

@@ -8,6 +8,7 @@ use crate::order::OrderPlot;
 use crate::plot::{Bars, Heat, Plot};
 use crate::profile::{Chart, PairChart};
 use crate::table::{Facts, Table, Tone};
+use std::borrow::Cow;
 
 /// Text in place of a table without rows.
 pub(crate) const NO_DATA: &str = "No data exists for this section of the report.";
@@ -125,7 +126,7 @@ pub struct Part {
 #[derive(Debug, Clone)]
 pub struct Section {
     /// Anchor, unique in the report.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     pub title: String,
     pub placement: Placement,
     /// Explanations of the columns, one sentence each.
@@ -135,13 +136,13 @@ pub struct Section {
 
 impl Section {
     /// An empty section on the first page.
-    pub fn front(id: &'static str, title: impl Into<String>) -> Section {
-        let title = title.into();
+    pub fn front(id: impl Into<Cow<'static, str>>, title: impl Into<String>) -> Section {
+        let (id, title) = (id.into(), title.into());
         Section { id, title, placement: Placement::Front, notes: Vec::new(), blocks: Vec::new() }
     }
 
     /// An empty section after the first page.
-    pub fn detail(id: &'static str, title: impl Into<String>) -> Section {
+    pub fn detail(id: impl Into<Cow<'static, str>>, title: impl Into<String>) -> Section {
         Section { placement: Placement::Detail, ..Section::front(id, title) }
     }
 

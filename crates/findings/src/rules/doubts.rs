@@ -1,6 +1,6 @@
 //! Doubts about the figures themselves.
 
-use super::{OWN, percent};
+use super::OWN;
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Origin, RunFacts, Signals, TablespaceIo};
 use plumb_figures::bound::{REQUEST_RATE_MOST, request_rate};
@@ -31,8 +31,8 @@ pub(super) const RULES: &[FindingRule] = &[
     FindingRule {
         id: "G2",
         rank: Rank::Doubt,
-        signal: "length of the interval, restarts, CPU and waits as a share of DB time",
-        threshold: "over 90 minutes, a restart, or below 80% or above 120%",
+        signal: "length of the interval, restarts",
+        threshold: "over 90 minutes, or a restart",
         origin: OWN,
         caveat: "averages over hours hide peaks",
         advice: "take the report of a shorter interval around the slow time",
@@ -120,13 +120,23 @@ pub(super) const RULES: &[FindingRule] = &[
     },
     FindingRule {
         id: "D11",
-        rank: Rank::Doubt,
+        rank: Rank::Remark,
         signal: "bytes over time of reads of a tablespace",
         threshold: "over 20 GB/s a request",
         origin: "a report with 630 KB in 0.01 ms, 63 GB/s",
         caveat: "",
         advice: "no device does this: judge by the wait event, not by this average",
         judge: impossible,
+    },
+    FindingRule {
+        id: "D12",
+        rank: Rank::Remark,
+        signal: "reads of a tablespace x their time",
+        threshold: "over three times DB time and background waits",
+        origin: "reports of 12.1 on AIX with 22 s a read; the number is own",
+        caveat: "",
+        advice: "the read time is wrong: judge by the wait event",
+        judge: too_long,
     },
 ];
 
@@ -175,9 +185,6 @@ fn interval(signals: &Signals) -> Option<Observed> {
     if signals.origin == Origin::Run {
         return None;
     }
-    let waits = total_of(signals.waits.iter().map(|wait| wait.time_ns));
-    let captured = signals.db_time_ns.zip(signals.db_cpu_ns);
-    let captured = captured.map(|(time, cpu)| (waits + cpu) as f64 / time.max(1) as f64);
     let mut doubts = Vec::new();
     if signals.elapsed_ns > LONGEST_NS {
         doubts.push(format!("the interval is {:.0} minutes long", signals.elapsed_ns as f64 / 60e9));
@@ -185,13 +192,40 @@ fn interval(signals: &Signals) -> Option<Observed> {
     if signals.server.restarted {
         doubts.push("the instance was restarted within it".to_string());
     }
-    doubts.extend(
-        captured
-            .filter(|share| !(0.80..=1.20).contains(share))
-            .map(|share| format!("CPU and waits are {} of DB time", percent(share))),
-    );
+    let advice = match signals.elapsed_ns > LONGEST_NS {
+        true => "",
+        false => "take the report of an interval without a restart",
+    };
     (!doubts.is_empty())
-        .then(|| Observed::new("The report's averages are of little worth", doubts.join("; ")))
+        .then(|| Observed::new("The report's averages are of little worth", doubts.join("; ")).advise(advice))
+}
+
+/// Returns true if the reads of a tablespace cannot have taken the time that its row says: more than
+/// DB time and background waits together, several times over.
+pub(super) fn is_too_long(signals: &Signals, of: &TablespaceIo) -> bool {
+    const TIMES_MOST: u64 = 3;
+    let background = total_of(signals.background.iter().map(|wait| wait.time_ns));
+    let whole = signals.db_time().saturating_add(background);
+    signals.origin == Origin::Import && of.reads.time_ns.is_some_and(|ns| ns / TIMES_MOST > whole)
+}
+
+fn too_long(signals: &Signals) -> Option<Observed> {
+    let of =
+        signals.tablespaces.iter().filter(|of| is_too_long(signals, of)).max_by_key(|of| of.reads.time_ns)?;
+    let ns = of.reads.time_ns?;
+    let in_flight = match signals.elapsed_ns {
+        0 => String::new(),
+        elapsed_ns => format!(", {} at once through all of it", ns / elapsed_ns),
+    };
+    let evidence = format!(
+        "{}: {} reads of {} are {}{in_flight}; DB time is {}",
+        of.name,
+        of.reads.requests,
+        Nanos(ns / of.reads.requests.max(1)),
+        Nanos(ns),
+        Nanos(signals.db_time())
+    );
+    Some(Observed::new("IMPOSSIBLE: a tablespace's reads take longer than all sessions waited", evidence))
 }
 
 fn grew(signals: &Signals) -> Option<Observed> {

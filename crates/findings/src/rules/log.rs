@@ -2,7 +2,7 @@
 
 use super::{EVENT_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, percent, waited};
 use crate::rule::{FindingRule, Observed, Rank};
-use crate::signals::{Medium, Signals};
+use crate::signals::{Medium, Origin, Signals};
 use plumb_record::WaitEvent;
 use plumb_units::{Nanos, total_of};
 
@@ -117,8 +117,12 @@ fn all_waits(signals: &Signals, event: &str) -> Option<WaitEvent> {
     }))
 }
 
-/// Time of foreground sessions in commits: waits for the log, and writes of it.
+/// Time of foreground sessions in commits: waits for the log, and writes of it. In a server one
+/// process writes, and sessions wait for it: that is one time and is counted once.
 fn commit_ns(signals: &Signals) -> u64 {
+    if signals.origin == Origin::Import {
+        return signals.wait(SYNC).map_or(0, |sync| sync.time_ns);
+    }
     total_of([SYNC, WRITE].into_iter().filter_map(|event| Some(signals.wait(event)?.time_ns)))
 }
 

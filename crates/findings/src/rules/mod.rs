@@ -66,6 +66,7 @@ fn average(wait: &WaitEvent) -> Nanos {
 
 /// Prints a saving with its share: `at most 3.30 s of 8.00 s DB time (41%)`.
 fn at_most(signals: &Signals, ns: u64) -> String {
+    let ns = ns.min(signals.db_time().max(1));
     let whole = Nanos(signals.db_time());
     format!("at most {} of {whole} DB time ({})", Nanos(ns), percent(signals.share(ns)))
 }

@@ -317,10 +317,15 @@ fn mean(tally: &IoTally) -> Option<u64> {
 fn slow_tablespace(signals: &Signals) -> Option<Observed> {
     const LIMIT_NS: u64 = 20 * MS;
     let rate = |of: &TablespaceIo| of.reads.requests as f64 * 1e9 / signals.elapsed_ns.max(1) as f64;
-    let slow = |of: &&TablespaceIo| mean(&of.reads).is_some_and(|ns| ns > LIMIT_NS) && rate(of) > 10.0;
+    let slow = |of: &&TablespaceIo| {
+        mean(&of.reads).is_some_and(|ns| ns > LIMIT_NS)
+            && rate(of) > 10.0
+            && !super::doubts::is_too_long(signals, of)
+    };
     let of = signals.tablespaces.iter().filter(slow).max_by_key(|of| of.reads.time_ns)?;
     let each = mean(&of.reads)?;
-    let saves = (each - LIMIT_NS) * of.reads.requests;
+    let waited = signals.class_share(&["User I/O"]) * signals.db_time() as f64;
+    let saves = ((each - LIMIT_NS) * of.reads.requests).min(waited as u64);
     let evidence = format!(
         "{}: {} reads of {} on average ({:.0} a second, {} each), expected at most {}; at that: {}",
         of.name,

@@ -28,6 +28,16 @@ pub(super) const RULES: &[FindingRule] = &[
         judge: processors,
     },
     FindingRule {
+        id: "G4",
+        rank: Rank::Saving,
+        signal: "CPU and waits as a share of DB time",
+        threshold: "below 80%, or above 120%: of reports only",
+        origin: OWN,
+        caveat: "some calls of the operating system have no wait event",
+        advice: "look at the host's run queue and paging in the interval: Oracle times neither",
+        judge: captured,
+    },
+    FindingRule {
         id: "R24",
         rank: Rank::Saving,
         signal: "CPU of DB time, that inside waits included",
@@ -83,19 +93,14 @@ const CANDIDATES: [(&str, f64); 8] = [
 
 fn not_storage(signals: &Signals) -> Option<Observed> {
     let io = signals.class_share(&["User I/O", "System I/O", "Commit"]);
-    if io >= IO_GATE || signals.db_time() == 0 {
+    // Storage may be among the events whose class nobody knows.
+    const UNKNOWN_MOST: f64 = 0.20;
+    if io >= IO_GATE || signals.db_time() == 0 || signals.unknown_share() > UNKNOWN_MOST {
         return None;
     }
-    let is_storage =
-        |wait: &&WaitEvent| ["User I/O", "System I/O", "Commit"].contains(&wait.wait_class.as_str());
-    let mut classes: Vec<(&str, u64)> = Vec::new();
-    for wait in signals.waits.iter().filter(|wait| !is_storage(wait)) {
-        match classes.iter_mut().find(|(class, _)| *class == wait.wait_class) {
-            Some((_, ns)) => *ns += wait.time_ns,
-            None => classes.push((&wait.wait_class, wait.time_ns)),
-        }
-    }
-    let (class, ns) = classes.into_iter().max_by_key(|(_, ns)| *ns)?;
+    let is_other = |class: &str| !["User I/O", "System I/O", "Commit", "unknown"].contains(&class);
+    let classes = signals.classes().into_iter().filter(|(class, _)| is_other(class));
+    let (class, ns) = classes.max_by_key(|(_, ns)| *ns)?;
     (signals.share(ns) > 0.30).then(|| {
         Observed::new(
             format!("Sessions wait for {class}, not for storage"),
@@ -130,9 +135,37 @@ fn processors(signals: &Signals) -> Option<Observed> {
     }
     let managed = signals.wait("resmgr:cpu quantum").filter(|wait| signals.share(wait.time_ns) > EVENT_GATE);
     seen.extend(managed.map(|wait| format!("resmgr:cpu quantum: {}", waited(signals, wait))));
-    let saves = queued + managed.map_or(0, |wait| wait.time_ns);
-    (!seen.is_empty())
-        .then(|| Observed::new("Sessions queue for the processors", seen.join("; ")).saves(saves))
+    let mut saves = queued + managed.map_or(0, |wait| wait.time_ns);
+    (!seen.is_empty()).then_some(())?;
+    if signals.origin == Origin::Run {
+        return Some(Observed::new("Sessions queue for the processors", seen.join("; ")).saves(saves));
+    }
+    // Oracle times no run queue: it is part of the waits, or of no class at all.
+    if let Some(lost) = signals.captured().map(|share| 1.0 - share).filter(|lost| *lost > 0.05) {
+        saves += (lost * signals.db_time() as f64) as u64;
+        seen.push(format!("{} of DB time is neither CPU nor a wait", percent(lost)));
+    }
+    // Hardware is no advice before this one.
+    Some(Observed::new("Sessions queue for the processors", seen.join("; ")).saves(saves).ranked(Rank::Doubt))
+}
+
+/// Says how much of DB time a report accounts for, where no full host explains the rest.
+fn captured(signals: &Signals) -> Option<Observed> {
+    let share = signals.captured().filter(|_| signals.origin == Origin::Import)?;
+    if share > 1.20 {
+        let evidence = format!(
+            "CPU and waits are {} of DB time: a session may have several requests at once, and each wait counts",
+            percent(share)
+        );
+        return Some(Observed::new("Waits for asynchronous requests overlap", evidence).ranked(Rank::Remark));
+    }
+    if share >= 0.80 || processors(signals).is_some() {
+        return None;
+    }
+    let lost = ((1.0 - share) * signals.db_time() as f64) as u64;
+    let what = format!("{} of DB time is neither CPU nor a wait", percent(1.0 - share));
+    let evidence = format!("CPU and waits are {} of {} DB time", percent(share), Nanos(signals.db_time()));
+    Some(Observed::new(what, evidence).saves(lost))
 }
 
 fn cpu(signals: &Signals) -> Option<Observed> {
@@ -200,13 +233,30 @@ fn top_event(signals: &Signals) -> Option<Observed> {
         saves = wait.time_ns;
         evidence.push_str(&format!("; without it: {}", at_most(signals, saves)));
     }
-    let (advice, mut factor) = advice_of(signals, &wait.event);
+    let (advice, mut factor) = match signals.origin {
+        Origin::Run => advice_of(signals, &wait.event),
+        Origin::Import => (advice_of_reports(&wait.event), ""),
+    };
     if wait.event.starts_with("log file") && signals.workload.as_deref() == Some("redo") {
         factor = "buffer=1K,64K";
     }
     let study = if factor.is_empty() { String::new() } else { signals.study(factor) };
     let what = format!("{} is {} of DB time", wait.event, percent(signals.share(wait.time_ns)));
     Some(Observed::new(what, evidence).advise(advice).saves(saves).proved_by(study))
+}
+
+/// Returns advice for an event of a server, by that server's own means.
+fn advice_of_reports(event: &str) -> &'static str {
+    match event {
+        "db file sequential read" => "statements that read less, a larger buffer cache, or a faster device",
+        "db file parallel read" => {
+            "each wait is for a batch of single blocks: a larger buffer cache, or a device that takes more requests at once"
+        }
+        "db file scattered read" => "fewer full scans, or a device that reads more MB/s",
+        "direct path read" => "fewer or smaller scans, or a device that reads more MB/s",
+        "log file sync" => "fewer commits, or a device with a shorter sync for the log",
+        _ => "a faster device, or fewer requests",
+    }
 }
 
 /// Returns advice for an event, and the factor of the study that would prove it.

@@ -3,8 +3,13 @@
 //! A check has an expected interval, computed from other figures, and the interval of the figure in
 //! question. Both follow from printed texts. It holds if the intervals meet. A check that lacks a
 //! figure is counted as not asked, which is no failure.
+//!
+//! Sound reports differ from themselves in known ways, and a headline that is always up says
+//! nothing. So a difference that a [`Habit`] explains is counted apart. A habit has a name and a
+//! bound; beyond it the figures contradict each other.
 
-use crate::figure::sheet::Figure;
+use crate::figure::sheet::{Figure, Sheet, SheetRow};
+use plumb_figures::relation::{Quotient, gap};
 use plumb_record::{Consistency, Consistent, ImportedFigure};
 use plumb_units::ValueRange;
 
@@ -15,6 +20,41 @@ pub struct Rule {
     pub name: &'static str,
     /// The arithmetic of both sides in words.
     pub arithmetic: &'static str,
+}
+
+/// A known way in which figures of a sound report differ.
+#[derive(Debug, Clone, Copy)]
+pub struct Habit {
+    /// The name and the reason, as the page prints them.
+    pub name: &'static str,
+    /// The gap of both sides up to which a check holds.
+    pub holds_most: f64,
+    /// The gap up to which the habit explains the difference.
+    pub most: f64,
+}
+
+impl Habit {
+    /// Figures that were computed from rounded ones, or rounded twice.
+    pub const ROUNDING: Habit = Habit {
+        name: "rounding: computed from figures that were rounded before",
+        holds_most: 0.0,
+        most: 0.02,
+    };
+    /// Two counters that are read one after the other while both grow.
+    pub const MOMENTS: Habit = Habit {
+        name: "sampling moments: both counters are read at different moments",
+        holds_most: 0.02,
+        most: 0.1,
+    };
+
+    /// Returns the outcome of a difference of this size.
+    fn outcome(self, gap: f64) -> Consistent {
+        match gap {
+            gap if gap <= self.holds_most => Consistent::Holds,
+            gap if gap <= self.most => Consistent::Habit,
+            _ => Consistent::Fails,
+        }
+    }
 }
 
 /// Both sides of a check.
@@ -43,18 +83,44 @@ impl From<&Figure> for ImportedFigure {
 }
 
 impl Rule {
-    /// Returns a check that holds if both intervals meet.
+    /// Returns a check that holds if both intervals meet. Exact counts were not rounded, so nothing
+    /// explains their difference.
     #[must_use]
     pub fn meets(self, of: &str, sides: Sides, figures: &[&Figure]) -> Consistency {
-        let held = sides.expected.meets(sides.found);
-        self.judged(of, sides, figures, if held { Consistent::Holds } else { Consistent::Fails })
+        let Sides { expected, found, .. } = sides;
+        let is_rounded = [expected, found].iter().any(|side| side.low < side.high);
+        match is_rounded {
+            true => self.within(of, sides, figures, Habit::ROUNDING),
+            false => self.settled(of, sides, figures, expected.meets(found)),
+        }
+    }
+
+    /// Returns a check that holds if both intervals meet, or differ as a habit explains.
+    #[must_use]
+    pub fn within(self, of: &str, sides: Sides, figures: &[&Figure], habit: Habit) -> Consistency {
+        let outcome = habit.outcome(gap(sides.expected, sides.found));
+        let check = self.judged(of, sides, figures, outcome);
+        if outcome == Consistent::Habit { check.explained(habit.name) } else { check }
     }
 
     /// Returns a check that holds if the figure can be at most the greatest expected value.
     #[must_use]
     pub fn at_most(self, of: &str, sides: Sides, figures: &[&Figure]) -> Consistency {
-        let held = sides.found.may_be_at_most(sides.expected);
-        self.judged(of, sides, figures, if held { Consistent::Holds } else { Consistent::Fails })
+        self.settled(of, sides, figures, sides.found.may_be_at_most(sides.expected))
+    }
+
+    /// Returns a check that holds if the figure can be at most the expected value, or exceeds it as
+    /// a habit explains.
+    #[must_use]
+    pub fn at_most_within(self, of: &str, sides: Sides, figures: &[&Figure], habit: Habit) -> Consistency {
+        match sides.found.may_be_at_most(sides.expected) {
+            true => self.settled(of, sides, figures, true),
+            false => self.within(of, sides, figures, habit),
+        }
+    }
+
+    fn settled(self, of: &str, sides: Sides, figures: &[&Figure], holds: bool) -> Consistency {
+        self.judged(of, sides, figures, if holds { Consistent::Holds } else { Consistent::Fails })
     }
 
     /// Returns a check with this outcome.
@@ -69,6 +135,7 @@ impl Rule {
             found: Some([sides.found.low, sides.found.high]),
             unit: sides.unit.to_string(),
             outcome,
+            habit: String::new(),
             note: String::new(),
         }
     }
@@ -85,7 +152,60 @@ impl Rule {
             found: None,
             unit: String::new(),
             outcome: Consistent::NotAsked,
+            habit: String::new(),
             note: format!("no {missing}"),
         }
+    }
+}
+
+/// Names the habit that explains a difference.
+pub trait Explained {
+    /// Returns the check as one that a habit explains.
+    #[must_use]
+    fn explained(self, habit: &str) -> Self;
+}
+
+impl Explained for Consistency {
+    fn explained(self, habit: &str) -> Consistency {
+        Consistency { outcome: Consistent::Habit, habit: habit.to_string(), ..self }
+    }
+}
+
+/// A check of each row of some sections, as data: a quotient of its figures is another one. A key
+/// that begins with `@` names a figure of the whole report.
+#[derive(Debug)]
+pub struct RowCheck {
+    pub rule: Rule,
+    /// Keys of the sections with such rows.
+    pub sections: &'static [&'static str],
+    pub quotient: Quotient,
+    /// The key of the printed side.
+    pub printed: &'static str,
+}
+
+impl RowCheck {
+    /// Checks a row; `None` if it lacks a figure of its own, or its divisor may be zero.
+    pub fn ask(
+        &self,
+        of: &str,
+        (sheet, row): (&Sheet, &SheetRow),
+        whole: &dyn Fn(&str) -> Option<Figure>,
+    ) -> Option<Consistency> {
+        let keys = || self.quotient.over.iter().chain(self.quotient.under);
+        let figure = |key: &str| if key.starts_with('@') { whole(key) } else { sheet.figure(row, key) };
+        let found = sheet.figure(row, self.printed)?;
+        let mut figures: Vec<Figure> = Vec::new();
+        for key in keys() {
+            match figure(key) {
+                Some(figure) => figures.push(figure),
+                None if key.starts_with('@') => return Some(self.rule.not_asked(of, &key[1..])),
+                None => return None,
+            }
+        }
+        let expected = self.quotient.of(|key| figure(key).map(|figure| figure.range))?;
+        let unit = found.unit;
+        let sides = Sides { expected, found: found.range, unit };
+        let shown: Vec<&Figure> = figures.iter().chain([&found]).collect();
+        Some(self.rule.meets(of, sides, &shown))
     }
 }

@@ -5,7 +5,9 @@
 //! version and form of a report. A section without such a row is read, too: its columns have the
 //! units of their headings, and no key.
 
-use plumb_figures::{FigureUnit, Quantity, Reading, is_of_bytes, read};
+use plumb_figures::numeral::Comma;
+use plumb_figures::printed::read_with;
+use plumb_figures::{FigureUnit, Quantity, Reading, is_of_bytes};
 use plumb_units::ValueRange;
 use serde::Serialize;
 
@@ -60,6 +62,9 @@ pub struct Sheet {
     pub columns: Vec<Column>,
     /// The rows in the order of the report.
     pub rows: Vec<SheetRow>,
+    /// The meaning of a comma in its figures.
+    #[serde(skip)]
+    pub comma: Comma,
 }
 
 /// A line of text that belongs to a table.
@@ -158,13 +163,14 @@ impl Sheet {
     pub fn push(&mut self, line: u32, printed: Vec<Printed>) {
         // A table of several quantities names that of a row in its first cell.
         let has_bytes = printed.first().is_some_and(|name| is_of_bytes(&name.raw));
+        let comma = self.comma;
         let mut printed = printed.into_iter();
         let mut cell = |column: &Column| {
             let Printed { raw, line } = printed.next().unwrap_or(Printed { raw: String::new(), line });
             let as_bytes = (has_bytes && column.unit == FigureUnit::NUMBER)
-                .then(|| read(&raw, FigureUnit::BYTES))
+                .then(|| read_with(&raw, FigureUnit::BYTES, comma))
                 .filter(|reading| reading.value().is_some());
-            let reading = match as_bytes.unwrap_or_else(|| read(&raw, column.unit)) {
+            let reading = match as_bytes.unwrap_or_else(|| read_with(&raw, column.unit, comma)) {
                 // An unknown column may have words.
                 Reading::Absent(plumb_figures::Absence::Unreadable) if column.key.is_empty() => {
                     Reading::Words

@@ -31,7 +31,11 @@ pub fn document(record: &Record) -> Document {
     };
     let mut facts = Facts::default();
     facts.add("Of", &of);
-    facts.add("Interval", format!("{} s", Seconds(header.elapsed_ns).figure()));
+    let interval = match header.elapsed_ns {
+        0 => "not printed: shares, averages and sizes are judged without it".to_string(),
+        elapsed_ns => format!("{} s", Seconds(elapsed_ns).figure()),
+    };
+    facts.add("Interval", interval);
     if let Some(db_time_ns) = header.db_time_ns {
         facts.add("DB time", format!("{} s", Seconds(db_time_ns).figure()));
         let cpu = header.db_cpu_ns.map(|ns| format!("{}%", Percent::of(ns, db_time_ns).figure()));

@@ -15,7 +15,6 @@ pub mod diagnosis;
 mod events;
 mod head;
 mod histogram;
-pub mod imported;
 mod io;
 mod io_stats;
 mod latency;
@@ -36,6 +35,7 @@ mod work;
 pub(super) use device::{devices_of, facts as device_facts, in_one_line as device_line};
 pub(super) use events::{TopEvent, top_events};
 pub(super) use io::moved;
+pub use result::findings;
 pub(super) use result::findings_table;
 pub(super) use settings::settings as settings_section;
 
@@ -45,9 +45,6 @@ use plumb_report::{Document, Section, State, text};
 /// Builds the report of a run.
 #[must_use]
 pub fn document(record: &Record) -> Document {
-    if let Some(imported) = &record.imported {
-        return imported::of_record(record, imported);
-    }
     if let Some(snoop) = &record.snoop {
         return super::snoop::of_record(record, snoop);
     }

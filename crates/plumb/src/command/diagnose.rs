@@ -16,8 +16,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Prints the diagnosis of each run and each report. Fails on a file that is neither or has no
-/// interval, and on `--study` without a study to write.
+/// Prints the diagnosis of each run and each report. Fails on a file that is neither,
+/// and on `--study` without a study to write.
 pub fn run(arguments: &Diagnose) -> Result<Outcome, Failure> {
     let mut all = Vec::new();
     for path in &arguments.of {
@@ -52,14 +52,7 @@ fn records(path: &Path) -> Result<Vec<Record>, Failure> {
     let imported = |error: plumb_foreign::ForeignError| Failure::run(error.to_string());
     let source = Source::read(path).map_err(imported)?;
     let imports = import(&source, READERS, env!("CARGO_PKG_VERSION")).map_err(imported)?;
-    let found: Vec<Record> = imports.into_iter().filter_map(|import| import.record).collect();
-    if found.is_empty() {
-        let path = path.display();
-        return Err(Failure::run(format!(
-            "{path} does not say how long its interval was, so nothing is a share of it; `plumb import {path}` shows its figures"
-        )));
-    }
-    Ok(found)
+    Ok(imports.into_iter().filter_map(|import| import.record.or(import.undated)).collect())
 }
 
 /// Writes the study of the first finding that has one.

@@ -5,14 +5,12 @@ use crate::bundle;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
+use plumb_foreign::stored;
 use plumb_foreign::{Import as Imported, READERS, Source, import};
-use plumb_pages::run;
+use plumb_pages::run::findings;
 use plumb_report::Document;
 use plumb_study::bundle::Reservation;
 use std::path::{Path, PathBuf};
-
-/// File of a bundle with all tables of the report.
-const TABLES: &str = "imported.json";
 
 /// Imports all reports of all files. After the others, fails on the first file without a known
 /// report, and with `--strict` on one that was cut short or has a line that is not understood.
@@ -52,10 +50,7 @@ fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
 }
 
 fn document(import: &Imported) -> Document {
-    match &import.record {
-        Some(record) => run::document(record),
-        None => run::imported::document(&import.imported, env!("CARGO_PKG_VERSION")),
-    }
+    import.page(import.judged().and_then(findings).into_iter().collect())
 }
 
 /// Says what limits the trust in the reports of a file: cut short, of a release without a sample.
@@ -169,9 +164,7 @@ fn keep(directory: &Path, all: &[Imported]) -> Result<(), Failure> {
         let Some(record) = &import.record else { continue };
         let reservation = Reservation::named(&place)?;
         let mut files = bundle::of_run(record, &document(import))?;
-        let tables =
-            serde_json::to_string_pretty(&import.report).map_err(|error| Failure::run(error.to_string()))?;
-        files.push((TABLES.to_string(), tables));
+        files.push((stored::FILE.to_string(), stored::text(&import.report)));
         output::print(&bundle::listed(&bundle::write(reservation.directory(), &files)?))?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use crate::targets::KINDS;
 use crate::{bundle, calibrate, output, run};
 use plumb_foreign::figure::stamp;
-use plumb_foreign::{READERS, Source, import};
+use plumb_foreign::{READERS, Source, import, page, stored};
 use plumb_pages::rendered;
 use plumb_pages::series::{self, Member};
 use plumb_record::Record;
@@ -50,7 +50,14 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
         return calibrate::rebuild(&bundle, arguments.shown());
     }
     let (directory, record) = run_record(&bundle)?;
-    let document = plumb_pages::run::document(&record);
+    let document = match &record.imported {
+        Some(imported) => {
+            let tables = stored::read(&directory).map_err(|error| Failure::run(error.to_string()))?;
+            let findings = plumb_pages::run::findings(&record).into_iter().collect();
+            page::of_record(&record, imported, &tables, findings)
+        }
+        None => plumb_pages::run::document(&record),
+    };
     let files = bundle::write(&directory, &rendered(&document))?;
     match arguments.shown() {
         PrintForm::Json => output::print(&(record.to_json()? + "\n"))?,

@@ -5,11 +5,12 @@
 //! out; the wait event gives the time instead.
 
 use super::derived::{behind, block_assumed};
-use crate::figure::check::{Rule, Sides};
+use crate::figure::check::{Explained as _, Habit, RowCheck, Rule, Sides};
 use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow};
 use crate::report::Report;
 use plumb_figures::bound::{REQUEST_RATE_MOST, request_rate};
-use plumb_figures::{Quantity, Reading};
+use plumb_figures::relation::Quotient;
+use plumb_figures::{Absence, Quantity, Reading};
 use plumb_record::{Consistency, Consistent};
 use plumb_units::ValueRange;
 use std::collections::HashMap;
@@ -35,10 +36,10 @@ const VOLUME: Rule =
 const SUM: Rule = Rule { name: "sum of rows = total", arithmetic: "sum of the rows = the row TOTAL" };
 const FUNCTIONS: Rule = Rule {
     name: "functions = file types",
-    arithmetic: "TOTAL by function = TOTAL by type of file within 2%: the server counts them at different moments",
+    arithmetic: "TOTAL by function = TOTAL by type of file: the server counts them at different moments",
 };
-/// The share by which totals of functions and of file types differ on sound systems.
-const COUNTED_APART: ValueRange = ValueRange { low: 0.98, high: 1.02 };
+/// Requests a second below which a difference of any share is of a few requests.
+const SMALL_RATE: f64 = 2.0;
 const IO_PROFILE: Rule = Rule {
     name: "IOStat = IO Profile",
     arithmetic: "requests per second by IOStat = those of the IO Profile",
@@ -71,6 +72,29 @@ const CAPTURED_MOST: Rule = Rule {
     name: "captured time <= DB time",
     arithmetic: "foreground wait time + DB CPU <= DB time: a session cannot wait and compute at once",
 };
+/// Oracle times CPU within waits, and waits for asynchronous requests that overlap.
+const ASYNCHRONOUS: Habit =
+    Habit { name: "CPU + waits above DB time: asynchronous waits overlap", holds_most: 0.0, most: 0.35 };
+const HEAD_TIME: Rule = Rule {
+    name: "DB time of the head = time model",
+    arithmetic: "DB time in minutes of the head = DB time of the time model, or of times over shares",
+};
+const HEAD_ELAPSED: Rule = Rule {
+    name: "elapsed time of the head = snapshots, totals / rates",
+    arithmetic: "minutes between the snapshots = totals of statistics / their rates",
+};
+const PROFILE_TIME: Rule = Rule {
+    name: "load profile = time model",
+    arithmetic: "DB time or DB CPU / elapsed time = per second of the load profile",
+};
+const IN_FLIGHT: Rule = Rule {
+    name: "reads in flight <= sessions",
+    arithmetic: "reads x time of a read / elapsed time <= 128 for each session",
+};
+const DISPLACED: Rule = Rule {
+    name: "figures stand under their headings",
+    arithmetic: "a row has a figure in its first column of figures, and no figure is cut",
+};
 const LITTLE: Rule = Rule {
     name: "DB time <= sessions x interval",
     arithmetic: "Little's law: DB time / elapsed time is the average number of active sessions, of those that there were",
@@ -88,30 +112,93 @@ const DIFFERENCE: Rule = Rule {
     arithmetic: "100 x (2nd - 1st) / 1st = %Diff, which is computed before rounding",
 };
 
+/// Lists of events and classes with a share of DB time.
+const OF_DB_TIME: &[&str] =
+    &["top_events", "foreground_events", "wait_events", "wait_classes", "foreground_classes"];
+const RATES: Quotient = Quotient { over: &["total"], under: &["@elapsed time"], factor: 1.0 };
+
+/// The checks of single rows.
+const ROW_CHECKS: &[RowCheck] = &[
+    RowCheck {
+        rule: AVERAGE,
+        sections: &[
+            "top_events",
+            "foreground_events",
+            "background_events",
+            "wait_events",
+            "wait_classes",
+            "foreground_classes",
+        ],
+        quotient: Quotient { over: &["time"], under: &["waits"], factor: 1.0 },
+        printed: "average",
+    },
+    RowCheck {
+        rule: SHARE,
+        sections: OF_DB_TIME,
+        quotient: Quotient { over: &["time"], under: &["@DB time"], factor: 100.0 },
+        printed: "share",
+    },
+    RowCheck { rule: RATE, sections: &["activity"], quotient: RATES, printed: "per_second" },
+    RowCheck {
+        rule: TRANSACTION,
+        sections: &["activity"],
+        quotient: Quotient { over: &["total"], under: &["@transactions"], factor: 1.0 },
+        printed: "per_transaction",
+    },
+    RowCheck {
+        rule: VOLUME,
+        sections: &["io_functions", "io_filetypes"],
+        quotient: Quotient { over: &["read_bytes"], under: &["@elapsed time"], factor: 1.0 },
+        printed: "read_bytes_per_s",
+    },
+    RowCheck {
+        rule: VOLUME,
+        sections: &["io_functions", "io_filetypes"],
+        quotient: Quotient { over: &["written_bytes"], under: &["@elapsed time"], factor: 1.0 },
+        printed: "written_bytes_per_s",
+    },
+    RowCheck {
+        rule: READS,
+        sections: &["tablespaces", "files"],
+        quotient: Quotient { over: &["reads"], under: &["@elapsed time"], factor: 1.0 },
+        printed: "reads_per_s",
+    },
+    RowCheck {
+        rule: AVERAGE,
+        sections: &["compared_events"],
+        quotient: Quotient { over: &["first_time"], under: &["first_waits"], factor: 1.0 },
+        printed: "first_average",
+    },
+    RowCheck {
+        rule: AVERAGE,
+        sections: &["compared_events"],
+        quotient: Quotient { over: &["second_time"], under: &["second_waits"], factor: 1.0 },
+        printed: "second_average",
+    },
+];
+
 pub fn checks(report: &Report) -> Vec<Consistency> {
+    let whole = whole(report);
+    let find = |key: &str| whole.iter().find(|(known, _)| *known == key).map(|(_, figure)| figure.clone());
     let mut checks = Vec::new();
-    for section in [
-        "top_events",
-        "foreground_events",
-        "background_events",
-        "wait_events",
-        "wait_classes",
-        "foreground_classes",
-    ] {
-        for (sheet, row) in rows(report, section) {
-            checks.extend(average(sheet, row, ["waits", "time", "average"]));
-            if section != "background_events" {
-                checks.extend(share(sheet, row, report.run.db_time.as_ref()));
+    for check in ROW_CHECKS {
+        for (sheet, row) in check.sections.iter().flat_map(|section| rows(report, section)) {
+            // A share is of the DB time of all instances together.
+            let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
+            if !(is_part && check.printed == "share") {
+                checks.extend(check.ask(&name(sheet, row), (sheet, row), &find));
             }
         }
     }
-    checks.extend(activity(report));
-    checks.extend(iostat(report));
+    checks.extend(head(report));
+    checks.extend(profiles(report));
+    checks.extend(sums(report));
     checks.extend(totals(report));
     for (sheet, row) in rows(report, "tablespaces").chain(rows(report, "files")) {
         checks.extend(possible(report, sheet, row));
-        checks.extend(rate(&READS, sheet, row, ["reads", "reads_per_s"], report.run.elapsed.as_ref()));
     }
+    checks.extend(in_flight(report));
+    checks.extend(displaced(report));
     checks.extend(shifted(report));
     checks.extend(histograms(report));
     checks.extend(captured(report));
@@ -119,6 +206,133 @@ pub fn checks(report: &Report) -> Vec<Consistency> {
     checks.extend(limits(report));
     checks.extend(instances(report));
     checks.extend(compared(report));
+    checks
+}
+
+/// Returns the figures of the whole report that rows are divided by.
+fn whole(report: &Report) -> Vec<(&'static str, Figure)> {
+    let run = &report.run;
+    let of = |key: &'static str, cell: &Option<Cell>| Some((key, of_cell(&key[1..], cell.as_ref(), "s")?));
+    let transactions = total(report, "user commits").map(|commits| {
+        let rollbacks =
+            total(report, "user rollbacks").map_or(ValueRange::exactly(0.0), |rollbacks| rollbacks.range);
+        ("@transactions", Figure { range: commits.range.plus(rollbacks), ..commits })
+    });
+    let all = [of("@elapsed time", &run.elapsed), of("@DB time", &run.db_time), transactions];
+    all.into_iter().flatten().collect()
+}
+
+/// Returns the total of a statistic.
+fn total(report: &Report, name: &str) -> Option<Figure> {
+    let mut found = rows(report, "activity").filter(|(sheet, row)| sheet.text(row, "name") == name);
+    found.next().and_then(|(sheet, row)| sheet.figure(row, "total"))
+}
+
+/// Compares DB time and elapsed time of the head with what the sections below say.
+fn head(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for (rule, labels, cell) in [
+        (HEAD_TIME, ["DB Time", "DB time"], &report.run.db_time),
+        (HEAD_ELAPSED, ["Elapsed", "Elapsed"], &report.run.elapsed),
+    ] {
+        let sheet = report.sheet("snapshots");
+        let row = sheet.and_then(|sheet| {
+            let label = |row: &&SheetRow| labels.contains(&row.cells[0].raw.trim_end_matches(':'));
+            Some((sheet, sheet.rows.iter().find(label)?))
+        });
+        let Some((sheet, row)) = row else { continue };
+        let printed = super::head::minutes_of(sheet, row);
+        let found = printed.as_ref().and_then(|cell| of_cell(labels[0], Some(cell), "s"));
+        let expected = of_cell("time model", cell.as_ref(), "s");
+        if let (Some(expected), Some(found)) = (expected, found) {
+            let sides = Sides { expected: expected.range, found: found.range, unit: "s" };
+            checks.push(rule.meets("head", sides, &[&expected, &found]));
+        }
+    }
+    let elapsed = of_cell("Elapsed", report.run.elapsed.as_ref(), "s");
+    for (sheet, row) in rows(report, "load_profile") {
+        let own = sheet.text(row, "name").to_lowercase();
+        let cell = match own.split('(').next().unwrap_or_default().trim_end_matches(':') {
+            "db time" => &report.run.db_time,
+            "db cpu" => &report.run.db_cpu,
+            _ => continue,
+        };
+        let (Some(found), Some(time), Some(elapsed)) =
+            (sheet.figure(row, "per_second"), of_cell(&own, cell.as_ref(), "s"), &elapsed)
+        else {
+            continue;
+        };
+        if let Some(expected) = time.range.over(elapsed.range) {
+            let sides = Sides { expected, found: found.range, unit: "" };
+            checks.push(PROFILE_TIME.meets(&own, sides, &[&time, elapsed, &found]));
+        }
+    }
+    checks
+}
+
+/// Reads of a tablespace in flight, as its time says: no more than the sessions could have asked for.
+fn in_flight(report: &Report) -> Vec<Consistency> {
+    /// Requests of a session at once: a batch of a parallel or a direct read.
+    const EACH_MOST: f64 = 128.0;
+    let sessions = rows(report, "snapshots").filter_map(|(sheet, row)| sheet.figure(row, "sessions"));
+    let sessions = sessions.max_by(|one, two| one.value.total_cmp(&two.value));
+    let elapsed = of_cell("Elapsed", report.run.elapsed.as_ref(), "s");
+    let (Some(sessions), Some(elapsed)) = (sessions, elapsed) else { return Vec::new() };
+    let mut checks = Vec::new();
+    for (sheet, row) in rows(report, "tablespaces").chain(rows(report, "files")) {
+        let [reads, time] = ["reads", "read_time"].map(|key| sheet.figure(row, key));
+        let (Some(reads), Some(time)) = (reads, time) else { continue };
+        let Some(found) = reads.range.times(time.range).over(elapsed.range) else { continue };
+        let most = ValueRange { low: 0.0, high: sessions.range.high * EACH_MOST };
+        let sides = Sides { expected: most, found, unit: "" };
+        let holds = found.may_be_at_most(most);
+        let outcome = if holds { Consistent::Holds } else { Consistent::Impossible };
+        let figures = [&reads, &time, &elapsed, &sessions];
+        let mut check = IN_FLIGHT.judged(&name(sheet, row), sides, &figures, outcome);
+        if !holds {
+            check.note = "a fault of the read time: use the wait event's time".to_string();
+        }
+        checks.push(check);
+    }
+    checks
+}
+
+/// Sections whose rows all have a figure in their first column of figures, by its key.
+const FILLED: [(&str, &str); 5] = [
+    ("foreground_events", "waits"),
+    ("background_events", "waits"),
+    ("activity", "total"),
+    ("io_functions", "read_bytes"),
+    ("tablespaces", "reads"),
+];
+
+/// Names rows whose figures do not stand under their headings: the first column is blank, or a
+/// figure is cut. Without this, such a row lowers the number of checks and is named nowhere.
+fn displaced(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for (section, key) in FILLED {
+        for (sheet, row) in rows(report, section) {
+            let figure = |at: usize| row.cells[at].reading.value().is_some();
+            let places = |keyed: bool| {
+                (0..row.cells.len()).filter(move |at| {
+                    let column = &sheet.columns[*at];
+                    column.unit.quantity != Quantity::Text && column.key.is_empty() != keyed
+                })
+            };
+            let is_blank = sheet.cell(row, key).is_some_and(|cell| cell.raw.is_empty());
+            let is_cut = |at: &usize| row.cells[*at].reading == Reading::Absent(Absence::Unreadable);
+            let cut = places(true).find(is_cut);
+            let is_moved = is_blank && places(true).any(|at| figure(at));
+            let Some(at) = cut.or_else(|| is_moved.then(|| places(true).find(|at| figure(*at)))?) else {
+                continue;
+            };
+            let (cell, column) = (&row.cells[at], &sheet.columns[at].name);
+            let mut check = DISPLACED.not_asked(&name(sheet, row), "");
+            check.outcome = Consistent::Fails;
+            check.note = format!("line {}: {:?} stands under {column}", cell.line, cell.raw);
+            checks.push(check);
+        }
+    }
     checks
 }
 
@@ -141,46 +355,6 @@ fn of_cell(name: &str, cell: Option<&Cell>, unit: &'static str) -> Option<Figure
     Some(Figure { name: name.to_string(), raw: cell.raw.clone(), line: cell.line, unit, value, range })
 }
 
-fn average(sheet: &Sheet, row: &SheetRow, [waits, time, average]: [&str; 3]) -> Option<Consistency> {
-    let of = name(sheet, row);
-    let [waits, time] = [sheet.figure(row, waits)?, sheet.figure(row, time)?];
-    let expected = time.range.over(waits.range)?;
-    let Some(average) = sheet.figure(row, average) else { return Some(AVERAGE.not_asked(&of, "average")) };
-    Some(AVERAGE.meets(&of, Sides { expected, found: average.range, unit: "s" }, &[&time, &waits, &average]))
-}
-
-fn share(sheet: &Sheet, row: &SheetRow, db_time: Option<&Cell>) -> Option<Consistency> {
-    let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
-    let [time, share] = [sheet.figure(row, "time")?, sheet.figure(row, "share")?];
-    // The printed DB time is the sum of all instances.
-    if is_part {
-        return None;
-    }
-    let of = name(sheet, row);
-    let Some(db_time) = of_cell("DB time", db_time, "s") else {
-        return Some(SHARE.not_asked(&of, "DB time"));
-    };
-    let expected = time.range.over(db_time.range)?.times(ValueRange::exactly(100.0));
-    Some(SHARE.meets(&of, Sides { expected, found: share.range, unit: "%" }, &[&time, &db_time, &share]))
-}
-
-/// Checks a rate: a total over the interval.
-fn rate(
-    rule: &Rule,
-    sheet: &Sheet,
-    row: &SheetRow,
-    [total, rate]: [&str; 2],
-    elapsed: Option<&Cell>,
-) -> Option<Consistency> {
-    let [total, rate] = [sheet.figure(row, total)?, sheet.figure(row, rate)?];
-    let of = name(sheet, row);
-    let Some(elapsed) = of_cell("Elapsed", elapsed, "s") else {
-        return Some(rule.not_asked(&of, "elapsed time"));
-    };
-    let expected = total.range.over(elapsed.range)?;
-    Some(rule.meets(&of, Sides { expected, found: rate.range, unit: rate.unit }, &[&total, &elapsed, &rate]))
-}
-
 /// Rows of the load profile, and the statistics behind them.
 const PROFILES: [(&str, &str); 8] = [
     ("redo size", "redo size"),
@@ -193,38 +367,20 @@ const PROFILES: [(&str, &str); 8] = [
     ("logons", "logons cumulative"),
 ];
 
-fn activity(report: &Report) -> Vec<Consistency> {
-    let elapsed = report.run.elapsed.as_ref();
-    let total = |name: &str| {
-        let mut found = rows(report, "activity").filter(|(sheet, row)| sheet.text(row, "name") == name);
-        found.next().and_then(|(sheet, row)| sheet.figure(row, "total"))
-    };
-    let ended = total("user commits").map(|commits| {
-        let rollbacks = total("user rollbacks").map_or(ValueRange::exactly(0.0), |rollbacks| rollbacks.range);
-        Figure { range: commits.range.plus(rollbacks), ..commits }
-    });
+fn profiles(report: &Report) -> Vec<Consistency> {
+    let elapsed = of_cell("Elapsed", report.run.elapsed.as_ref(), "s");
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, "activity") {
-        checks.extend(rate(&RATE, sheet, row, ["total", "per_second"], elapsed));
-        let each = sheet.figure(row, "per_transaction");
-        if let (Some(ended), Some(each), Some(total)) = (&ended, each, sheet.figure(row, "total"))
-            && let Some(expected) = total.range.over(ended.range)
-        {
-            let sides = Sides { expected, found: each.range, unit: "" };
-            checks.push(TRANSACTION.meets(&name(sheet, row), sides, &[&total, ended, &each]));
-        }
-    }
     for (sheet, row) in rows(report, "load_profile") {
         let own = sheet.text(row, "name").to_lowercase();
         let Some((_, statistic)) = PROFILES.iter().find(|(start, _)| own.starts_with(start)) else {
             continue;
         };
-        let sides = (sheet.figure(row, "per_second"), total(statistic), of_cell("Elapsed", elapsed, "s"));
+        let sides = (sheet.figure(row, "per_second"), total(report, statistic), &elapsed);
         if let (Some(found), Some(total), Some(elapsed)) = sides
             && let Some(expected) = total.range.over(elapsed.range)
         {
             let sides = Sides { expected, found: found.range, unit: "/s" };
-            checks.push(PROFILE.meets(&own, sides, &[&total, &elapsed, &found]));
+            checks.push(PROFILE.meets(&own, sides, &[&total, elapsed, &found]));
         }
     }
     checks
@@ -246,29 +402,19 @@ fn is_total(sheet: &Sheet, row: &SheetRow) -> bool {
     sheet.text(row, "name").trim_end_matches(':').eq_ignore_ascii_case("total")
 }
 
-fn iostat(report: &Report) -> Vec<Consistency> {
+/// Compares the sums of rows with their totals.
+fn sums(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    for section in ["io_functions", "io_filetypes"] {
-        for sheet in report.sheets_of(section) {
-            for row in &sheet.rows {
-                let elapsed = report.run.elapsed.as_ref();
-                checks.extend(rate(&VOLUME, sheet, row, ["read_bytes", "read_bytes_per_s"], elapsed));
-                checks.extend(rate(&VOLUME, sheet, row, ["written_bytes", "written_bytes_per_s"], elapsed));
-            }
-            let Some(total) = sheet.rows.iter().find(|row| is_total(sheet, row)) else { continue };
-            for key in ADDED {
-                let parts: Vec<Figure> = sheet
-                    .rows
-                    .iter()
-                    .filter(|row| !is_total(sheet, row))
-                    .filter_map(|row| sheet.figure(row, key))
-                    .collect();
-                let Some(found) = sheet.figure(total, key).filter(|_| !parts.is_empty()) else { continue };
-                let expected = parts.iter().fold(ValueRange::exactly(0.0), |sum, part| sum.plus(part.range));
-                let figures: Vec<&Figure> = parts.iter().chain([&found]).collect();
-                let sides = Sides { expected, found: found.range, unit: found.unit };
-                checks.push(SUM.meets(&found.name, sides, &figures));
-            }
+    for sheet in ["io_functions", "io_filetypes"].iter().flat_map(|section| report.sheets_of(section)) {
+        let Some(total) = sheet.rows.iter().find(|row| is_total(sheet, row)) else { continue };
+        for key in ADDED {
+            let own = sheet.rows.iter().filter(|row| !is_total(sheet, row));
+            let parts: Vec<Figure> = own.filter_map(|row| sheet.figure(row, key)).collect();
+            let Some(found) = sheet.figure(total, key).filter(|_| !parts.is_empty()) else { continue };
+            let expected = parts.iter().fold(ValueRange::exactly(0.0), |sum, part| sum.plus(part.range));
+            let figures: Vec<&Figure> = parts.iter().chain([&found]).collect();
+            let sides = Sides { expected, found: found.range, unit: found.unit };
+            checks.push(SUM.meets(&found.name, sides, &figures));
         }
     }
     checks
@@ -289,13 +435,14 @@ fn totals(report: &Report) -> Vec<Consistency> {
     let mut meet = |rule: &Rule, of: &str, expected: Option<Figure>, found: Option<Figure>| {
         if let (Some(expected), Some(found)) = (expected, found) {
             let sides = Sides { expected: expected.range, found: found.range, unit: found.unit };
-            checks.push(rule.meets(of, sides, &[&expected, &found]));
+            // Of an almost idle system a few requests are many per cent.
+            let small = if expected.value.max(found.value) < SMALL_RATE { 1.0 } else { 0.0 };
+            let habit = Habit { most: Habit::MOMENTS.most.max(small), ..Habit::MOMENTS };
+            checks.push(rule.within(of, sides, &[&expected, &found], habit));
         }
     };
     for key in ADDED {
-        let widened = |figure: Figure| Figure { range: figure.range.times(COUNTED_APART), ..figure };
-        let expected = of_section("io_filetypes", key).map(widened);
-        meet(&FUNCTIONS, key, expected, of_section("io_functions", key));
+        meet(&FUNCTIONS, key, of_section("io_filetypes", key), of_section("io_functions", key));
     }
     for (section, words) in [
         ("io_filetypes", "file types"),
@@ -320,13 +467,14 @@ fn possible(report: &Report, sheet: &Sheet, row: &SheetRow) -> Option<Consistenc
     // A contradiction must hold even for the longest time with the printed text.
     let least = request_rate(bytes, time.range);
     let is_impossible = least.low > REQUEST_RATE_MOST;
-    let outcome = if is_impossible { Consistent::Impossible } else { Consistent::Holds };
+    let outcome = if is_impossible { Consistent::Habit } else { Consistent::Holds };
     let most = ValueRange { low: 0.0, high: REQUEST_RATE_MOST };
     let sides = Sides { expected: most, found: least, unit: "bytes/s" };
     let mut check = READ.judged(&name(sheet, row), sides, &[&blocks, &time], outcome);
     if is_impossible {
         let event = "use the wait event's time instead".to_string();
         check.note = if assumed.is_empty() { event } else { format!("{event}; {assumed}") };
+        check = check.explained("asynchronous reads: their time is not counted in readtim");
     }
     Some(check)
 }
@@ -362,7 +510,8 @@ fn shifted(report: &Report) -> Vec<Consistency> {
         checks.push(WRITES.meets(tablespace, sides, &[expected, &found]));
         if sheet.notes.iter().any(|note| note.text == REPAIRED) && std::ptr::eq(row, &sheet.rows[0]) {
             let mut check =
-                SHIFTED.judged("Tablespace IO Stats", sides, &[expected, &found], Consistent::Fails);
+                SHIFTED.judged("Tablespace IO Stats", sides, &[expected, &found], Consistent::Habit);
+            check = check.explained("columns one off: so in all reports of 11.2.0.4, shown corrected");
             check.note = REPAIRED.to_string();
             checks.push(check);
         }
@@ -487,7 +636,7 @@ fn captured(report: &Report) -> Vec<Consistency> {
         let (Some(waits), Some(cpu), Some(db_time)) = figures else { continue };
         let sum = waits.range.plus(cpu.range);
         let sides = Sides { expected: db_time.range, found: sum, unit: "s" };
-        checks.push(CAPTURED_MOST.at_most("DB time", sides, &[&waits, &cpu, &db_time]));
+        checks.push(CAPTURED_MOST.at_most_within("DB time", sides, &[&waits, &cpu, &db_time], ASYNCHRONOUS));
         if let (Some(printed), Some(share)) = (of("Captured Time accounts for"), sum.over(db_time.range)) {
             let expected = share.times(ValueRange::exactly(100.0));
             let sides = Sides { expected, found: printed.range, unit: "%" };
@@ -615,14 +764,6 @@ fn compared(report: &Report) -> Vec<Consistency> {
             let expected = quotient.plus(ValueRange::exactly(-1.0)).times(ValueRange::exactly(100.0));
             let sides = Sides { expected, found: found.range, unit: "%" };
             checks.push(DIFFERENCE.meets(&name(sheet, row), sides, &[&first, &second, &found]));
-        }
-    }
-    for (sheet, row) in rows(report, "compared_events") {
-        for side in ["first", "second"] {
-            let [waits, time, mean] = ["waits", "time", "average"].map(|key| format!("{side}_{key}"));
-            let check = average(sheet, row, [&waits, &time, &mean]);
-            let event = sheet.text(row, &format!("{side}_event"));
-            checks.extend(check.map(|check| Consistency { of: event.to_string(), ..check }));
         }
     }
     checks

@@ -5,22 +5,29 @@
 //! average, and the average times the waits is often more exact.
 
 use super::derived::block_assumed;
+use super::events;
 use crate::figure::rounding::{best, nanoseconds, whole};
-use crate::figure::sheet::{Sheet, SheetRow};
+use crate::figure::sheet::{Sheet, SheetRow, is_named};
+use crate::reader::Period;
 use crate::report::{Report, value};
-use plumb_events::{Event, Unit};
+use plumb_events::Unit;
 use plumb_record::{
     HostCpu, IoFile, IoFunction, IoTally, LoadRow, MemoryArea, Record, SettingRow, StatisticRow, WaitEvent,
 };
 use plumb_units::ValueRange;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Fills a record with the figures of a report.
-pub fn fill(report: &Report, record: &mut Record) {
+/// Fills a record with the figures of one period of a report.
+pub fn fill(report: &Report, record: &mut Record, period: Period) {
     let elapsed = record.header.elapsed_ns as f64 / 1e9;
-    record.load_profile = load(report, elapsed);
-    record.foreground_events = events(report, &["foreground_events", "top_events"]);
-    record.background_events = events(report, &["background_events"]);
-    record.statistics = rows(report, "activity").filter_map(|(sheet, row)| statistic(sheet, row)).collect();
+    if report.sheet("compared_events").is_some() {
+        return compared(report, record, period);
+    }
+    let classes = classes(report);
+    record.load_profile = load(report, ["load_profile", "per_second"], elapsed);
+    record.foreground_events = events(report, &["foreground_events", "top_events"], &classes);
+    record.background_events = events(report, &["background_events"], &classes);
+    record.statistics = statistics(report);
     record.io_functions = functions(report, elapsed);
     record.io_files = files(report);
     record.settings = rows(report, "parameters").map(|(sheet, row)| setting(sheet, row)).collect();
@@ -28,83 +35,129 @@ pub fn fill(report: &Report, record: &mut Record) {
     record.host_cpu = host_cpu(report, elapsed);
 }
 
+/// Fills in one of two periods: its top events and its load. The list has events of background
+/// processes, too: those of the class System I/O.
+fn compared(report: &Report, record: &mut Record, period: Period) {
+    let side = if period == Period::First { "first" } else { "second" };
+    let elapsed = record.header.elapsed_ns as f64 / 1e9;
+    record.load_profile = load(report, ["compared_load", &format!("{side}_per_second")], elapsed);
+    for (sheet, row) in rows(report, "compared_events") {
+        let key = |name: &str| format!("{side}_{name}");
+        let name = sheet.text(row, &key("event")).trim_start_matches('-').trim();
+        let event = events::full_name(name).to_string();
+        let class = events::full_class(sheet.text(row, &key("class"))).or_else(|| events::class_of(&event));
+        let keys = [key("waits"), key("time"), key("average")];
+        let found = waited(sheet, row, [&keys[0], &keys[1], &keys[2]]);
+        let Some((waits, time)) = found else { continue };
+        let own = wait_event(event, class.unwrap_or(events::UNKNOWN), waits, time);
+        match own.wait_class.as_str() {
+            "System I/O" => record.background_events.push(own),
+            _ => record.foreground_events.push(own),
+        }
+    }
+}
+
 fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
-fn load(report: &Report, elapsed: f64) -> Vec<LoadRow> {
+fn load(report: &Report, [section, rate]: [&str; 2], elapsed: f64) -> Vec<LoadRow> {
+    let sheets = report.sheets.iter().filter(|sheet| sheet.section == section);
     let row = |(sheet, row): (&Sheet, &SheetRow)| {
-        let total = sheet.figure(row, "total").map(|total| total.value);
-        let total = total.or_else(|| Some(sheet.figure(row, "per_second")?.value * elapsed))?;
+        let total = sheet.figure(row, rate)?.value * elapsed;
         let name = sheet.text(row, "name").trim_end_matches(':').to_string();
         Some(LoadRow { name, total, is_count: false })
     };
-    rows(report, "load_profile").filter_map(row).collect()
+    sheets.flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row))).filter_map(row).collect()
+}
+
+/// Returns the classes that any section of the report names, by event.
+fn classes(report: &Report) -> BTreeMap<&str, &'static str> {
+    let mut classes = BTreeMap::new();
+    for sheet in &report.sheets {
+        for row in &sheet.rows {
+            let class = events::full_class(sheet.text(row, "class"));
+            let event = sheet.text(row, "event");
+            if let Some(class) = class.filter(|_| !event.is_empty()) {
+                classes.entry(event).or_insert(class);
+            }
+        }
+    }
+    classes
+}
+
+/// Returns the class that the report names for an event, whose name another section may cut off.
+fn named_class(classes: &BTreeMap<&str, &'static str>, event: &str) -> Option<&'static str> {
+    let same = |(name, _): &(&&str, &&'static str)| is_named(name, event) || is_named(event, name);
+    classes.get(event).copied().or_else(|| classes.iter().find(same).map(|(_, class)| *class))
+}
+
+/// Returns waits and seconds of a row; the time is the middle of what time and average allow.
+fn waited(sheet: &Sheet, row: &SheetRow, [waits, time, average]: [&str; 3]) -> Option<(f64, f64)> {
+    let waits = sheet.figure(row, waits)?;
+    let by_average = sheet.figure(row, average).map(|average| average.range.times(waits.range));
+    let printed = sheet.figure(row, time).map(|time| time.range);
+    Some((waits.value, best(printed, by_average)?))
+}
+
+fn wait_event(event: String, class: &str, waits: f64, seconds: f64) -> WaitEvent {
+    WaitEvent {
+        event,
+        wait_class: class.to_string(),
+        waits: whole(waits),
+        time_ns: nanoseconds(seconds),
+        max_ns: None,
+        histogram: Vec::new(),
+        latency: None,
+    }
 }
 
 /// Returns the events of the first of these sections in the report.
-fn events(report: &Report, sections: &[&'static str]) -> Vec<WaitEvent> {
+fn events(
+    report: &Report,
+    sections: &[&'static str],
+    classes: &BTreeMap<&str, &'static str>,
+) -> Vec<WaitEvent> {
     let found = sections.iter().find(|section| report.sheet(section).is_some());
     let mut events: Vec<WaitEvent> = Vec::new();
     for (sheet, row) in found.into_iter().flat_map(|section| rows(report, section)) {
         // In a global report the row `*` includes the rows of single instances.
         let instance = sheet.text(row, "instance");
         let is_part = !instance.is_empty() && instance != "*";
-        let Some(waits) = sheet.figure(row, "waits").filter(|_| !is_part) else { continue };
-        let by_average = sheet.figure(row, "average").map(|average| average.range.times(waits.range));
-        let time = best(sheet.figure(row, "time").map(|time| time.range), by_average);
-        let Some(time) = time else { continue };
-        let event = full_name(sheet.text(row, "event"));
-        let wait_class = class_of(sheet, row, &event);
-        events.push(WaitEvent {
-            event,
-            wait_class,
-            waits: whole(waits.value),
-            time_ns: nanoseconds(time),
-            max_ns: sheet.figure(row, "most").map(|most| nanoseconds(most.value)),
-            histogram: Vec::new(),
-            latency: None,
-        });
+        let found = waited(sheet, row, ["waits", "time", "average"]).filter(|_| !is_part);
+        let Some((waits, time)) = found else { continue };
+        let event = events::full_name(sheet.text(row, "event")).to_string();
+        let class = class_of(sheet, row, &event, classes);
+        let mut own = wait_event(event, class, waits, time);
+        own.max_ns = sheet.figure(row, "most").map(|most| nanoseconds(most.value));
+        events.push(own);
     }
     events
 }
 
-/// Returns the full name of an event cut off by its column, if only one event begins so.
-fn full_name(printed: &str) -> String {
-    const CUT_LEAST: usize = 26;
-    let mut whole = Event::ALL.iter().map(|event| event.name()).filter(|name| name.starts_with(printed));
-    match (whole.next(), whole.next()) {
-        (Some(name), None) if printed.len() >= CUT_LEAST => name.to_string(),
-        _ => printed.to_string(),
-    }
+/// Returns the class of a row's event: as its row says, idle if the list leaves its share blank,
+/// as another section says, as Oracle's list says, else unknown.
+fn class_of(
+    sheet: &Sheet,
+    row: &SheetRow,
+    event: &str,
+    classes: &BTreeMap<&str, &'static str>,
+) -> &'static str {
+    let is_blank = |row: &SheetRow| sheet.cell(row, "share").is_some_and(|share| share.raw.is_empty());
+    let has_shares = sheet.rows.iter().any(|row| sheet.figure(row, "share").is_some());
+    let idle = (has_shares && is_blank(row)).then_some(plumb_record::IDLE_CLASS);
+    events::full_class(sheet.text(row, "class"))
+        .or(idle)
+        .or_else(|| named_class(classes, event))
+        .or_else(|| events::class_of(event))
+        .unwrap_or(events::UNKNOWN)
 }
 
-/// Returns the printed class in full; otherwise the class of a known event, or `Idle` for an event
-/// without a share of DB time.
-fn class_of(sheet: &Sheet, row: &SheetRow, event: &str) -> String {
-    const CLASSES: [&str; 12] = [
-        "Administrative",
-        "Application",
-        "Cluster",
-        "Commit",
-        "Concurrency",
-        "Configuration",
-        "Idle",
-        "Network",
-        "Other",
-        "Scheduler",
-        "System I/O",
-        "User I/O",
-    ];
-    let printed = sheet.text(row, "class");
-    let in_full = CLASSES.iter().find(|class| !printed.is_empty() && class.starts_with(printed));
-    let known = Event::ALL.iter().find(|own| own.name() == event).map(|event| event.class().name());
-    let has_share = sheet.figure(row, "share").is_some();
-    in_full
-        .copied()
-        .or(known)
-        .unwrap_or(if has_share { "Other" } else { plumb_record::IDLE_CLASS })
-        .to_string()
+/// Returns each statistic once: `user commits` stands in the key and in the other ones.
+fn statistics(report: &Report) -> Vec<StatisticRow> {
+    let mut known = BTreeSet::new();
+    let all = rows(report, "activity").filter_map(|(sheet, row)| statistic(sheet, row));
+    all.filter(|row| known.insert(row.name.clone())).collect()
 }
 
 fn statistic(sheet: &Sheet, row: &SheetRow) -> Option<StatisticRow> {
@@ -113,18 +166,27 @@ fn statistic(sheet: &Sheet, row: &SheetRow) -> Option<StatisticRow> {
     Some(StatisticRow { total: whole(sheet.figure(row, "total")?.value), name, unit })
 }
 
-/// Returns requests and bytes in one direction. Their time is unknown: reports print
-/// only the time of waits.
+/// Returns requests and bytes in one direction. Their time is unknown: reports print only the time
+/// of waits. A rate of one digit leaves their number open; the waits are more exact if they are
+/// within it. A printed zero is none, although up to half a megabyte prints so.
 fn tally(
     sheet: &Sheet,
     row: &SheetRow,
     [count, rate, bytes, per_second]: [&str; 4],
     elapsed: f64,
 ) -> IoTally {
-    let range = |key: &str| sheet.figure(row, key).map(|figure| figure.range);
-    let by_rate = range(per_second).map(|range| range.times(ValueRange::exactly(elapsed)));
-    let value = |key: &str| sheet.figure(row, key).map(|figure| figure.value);
-    let requests = value(count).or_else(|| Some(value(rate)? * elapsed)).unwrap_or(0.0);
+    let range =
+        |key: &str| sheet.figure(row, key).filter(|figure| figure.value > 0.0).map(|figure| figure.range);
+    let over = ValueRange::exactly(elapsed);
+    let by_rate = range(per_second).map(|range| range.times(over));
+    // Waits are of both directions together.
+    let is_one_way = !["reads_per_s", "writes_per_s"].into_iter().all(|rate| range(rate).is_some());
+    let waits = sheet.figure(row, "waits").filter(|waits| {
+        is_one_way && waits.value > 0.0 && range(rate).is_some_and(|rate| rate.times(over).meets(waits.range))
+    });
+    let of_rate = || Some(sheet.figure(row, rate)?.value * elapsed);
+    let counted = sheet.figure(row, count).or(waits).map(|count| count.value);
+    let requests = counted.or_else(of_rate).unwrap_or(0.0);
     IoTally { requests: whole(requests), bytes: best(range(bytes), by_rate).map_or(0, whole), time_ns: None }
 }
 
@@ -137,8 +199,7 @@ fn functions(report: &Report, elapsed: f64) -> Vec<IoFunction> {
             tally(sheet, row, ["writes", "writes_per_s", "written_bytes", "written_bytes_per_s"], elapsed);
         (!is_total(&function)).then_some(IoFunction { function, reads, writes, ..IoFunction::default() })
     };
-    let own: Vec<IoFunction> = rows(report, "io_functions").filter_map(of).collect();
-    if own.is_empty() { rows(report, "io_filetypes").filter_map(of).collect() } else { own }
+    rows(report, "io_functions").filter_map(of).collect()
 }
 
 fn files(report: &Report) -> Vec<IoFile> {

@@ -14,7 +14,7 @@
 //! An unknown table is read as it is headed. A blank cell in its first column, below words, has the
 //! text above it, because authors merge such cells.
 
-use super::{derived, sections::SECTIONS, sections::section_of};
+use super::{derived, sections::keyed, sections::section_of};
 use crate::figure::sheet::COLUMNS_MOST;
 use crate::figure::sheet::{Printed, Sheet, plain};
 use crate::report::Report;
@@ -241,7 +241,7 @@ fn spaced(lines: &[(u32, &str)], at: usize) -> Found {
         Some((*key, names.to_vec(), text[found + title.len()..].to_string()))
     };
     let (key, names, rest) = HEADINGS.iter().find_map(headed)?;
-    let section = SECTIONS.iter().find(|section| section.key == key);
+    let section = keyed(key);
     let mut sheet = Sheet::new(section, heading(lines, at), names.iter().map(ToString::to_string).collect());
     let words_behind = names.last() == Some(&"Wait Class");
     let figures = names.len() - 1 - usize::from(words_behind);
@@ -383,7 +383,7 @@ fn paragraphs(lines: &[(u32, &str)], at: usize) -> Found {
         is_number(figure) && (unit.is_empty() || UNITS.contains(&unit))
     };
     let names = ["Statistic", "Value"].map(String::from).to_vec();
-    let section = SECTIONS.iter().find(|section| section.key == "statement");
+    let section = keyed("statement");
     // The table's heading is above the headings of both columns.
     let is_head_of_names = |above: &usize| plain(lines[*above].1) == "statisticdescription";
     let above = (at.saturating_sub(4)..at).find(is_head_of_names).unwrap_or(at);
@@ -414,11 +414,8 @@ mod tests {
     #[test]
     fn every_heading_of_a_fragment_is_known_to_its_section() {
         for (key, names) in HEADINGS {
-            let sheet = Sheet::new(
-                SECTIONS.iter().find(|section| section.key == key),
-                Printed::default(),
-                names.iter().map(ToString::to_string).collect(),
-            );
+            let sheet =
+                Sheet::new(keyed(key), Printed::default(), names.iter().map(ToString::to_string).collect());
             assert!(sheet.columns.iter().all(|column| !column.key.is_empty()), "{key}: {:?}", sheet.columns);
         }
     }

@@ -7,7 +7,9 @@
 use super::{checks, derived};
 use crate::figure::sheet::{Cell, Sheet, is_named};
 use crate::report::{ImportedRun, Report, value};
-use plumb_figures::{FigureUnit, read};
+use plumb_figures::FigureUnit;
+use plumb_figures::numeral::Comma;
+use plumb_figures::printed::read_with;
 
 /// Fills in the facts of a report and its run.
 pub fn fill(report: &mut Report) {
@@ -65,11 +67,54 @@ pub fn fill(report: &mut Report) {
     compared(report);
     derived::fill(report);
     checks::repair(report);
+    answers(report);
+}
+
+/// Fills in what a reader looks for first: the interval, DB time, and the largest events.
+fn answers(report: &mut Report) {
+    let facts = |report: &Report, name: &str| {
+        let found = report.facts.iter().find(|fact| fact.name.eq_ignore_ascii_case(name));
+        found.map_or(String::new(), |fact| fact.text.clone())
+    };
+    let printed = |cell: &Option<Cell>| cell.as_ref().map_or(String::new(), |cell| cell.raw.clone());
+    let or = |one: String, two: String| if one.is_empty() { two } else { one };
+    let elapsed = or(facts(report, "Elapsed"), printed(&report.run.elapsed));
+    let db_time = or(facts(report, "DB Time"), printed(&report.run.db_time));
+    let [seconds, time] = [&report.run.elapsed, &report.run.db_time].map(|cell| value(cell.as_ref()));
+    let sessions = seconds.zip(time).filter(|(seconds, _)| *seconds > 0.0);
+    let sessions = sessions.map(|(seconds, time)| format!("{:.1} average active sessions", time / seconds));
+    let mut events = Vec::new();
+    for section in ["top_events", "top_foreground_events"] {
+        for sheet in report.sheets_of(section) {
+            let rows = sheet.rows.iter().filter(|row| matches!(sheet.text(row, "instance"), "" | "*"));
+            events.extend(rows.take(3).map(|row| {
+                let average = sheet.cell(row, "average").map_or("", |cell| &cell.raw);
+                let unit = if average.ends_with('s') || average.is_empty() { "" } else { " ms" };
+                let share = sheet.text(row, "share");
+                let share = if share.is_empty() { String::new() } else { format!("{share}% of DB time") };
+                let average =
+                    if average.is_empty() { String::new() } else { format!("{average}{unit} on average") };
+                (sheet.text(row, "event").to_string(), share, average)
+            }));
+        }
+    }
+    report.answer("Elapsed", elapsed, "");
+    report.answer("DB time", db_time, sessions.unwrap_or_default());
+    for (event, share, average) in events.into_iter().take(3) {
+        report.answer(&event, share, average);
+    }
 }
 
 /// Parses a time such as `60.22 (mins)`.
-fn minutes(cell: &Cell) -> Cell {
-    Cell { reading: read(&cell.raw, FigureUnit::MINUTES), ..cell.clone() }
+fn minutes(cell: &Cell, comma: Comma) -> Cell {
+    Cell { reading: read_with(&cell.raw, FigureUnit::MINUTES, comma), ..cell.clone() }
+}
+
+/// Returns the minutes in a row of the snapshots; Statspack prints them in another column.
+pub fn minutes_of(sheet: &Sheet, row: &crate::figure::sheet::SheetRow) -> Option<Cell> {
+    let cell = sheet.cell(row, "time")?;
+    let own = sheet.cell(row, "snapshot").filter(|own| own.raw.contains(['.', ','])).unwrap_or(cell);
+    Some(minutes(own, sheet.comma))
 }
 
 fn snapshots(report: &mut Report, run: &mut ImportedRun) {
@@ -77,14 +122,12 @@ fn snapshots(report: &mut Report, run: &mut ImportedRun) {
     let mut facts = Vec::new();
     for row in &sheet.rows {
         let Some(cell) = sheet.cell(row, "time") else { continue };
-        // Statspack prints the length in another column.
-        let own = sheet.cell(row, "snapshot").filter(|own| own.raw.contains('.')).unwrap_or(cell);
         let label = row.cells[0].raw.trim_end_matches(':').to_string();
         match label.as_str() {
             "Begin Snap" => run.begin.clone_from(&cell.raw),
             "End Snap" => run.end.clone_from(&cell.raw),
-            "Elapsed" => run.elapsed = Some(minutes(own)),
-            "DB Time" | "DB time" => run.db_time = Some(minutes(own)),
+            "Elapsed" => run.elapsed = minutes_of(sheet, row),
+            "DB Time" | "DB time" => run.db_time = minutes_of(sheet, row),
             _ => continue,
         }
         facts.push((label, cell.clone()));
@@ -123,41 +166,58 @@ fn cpu(report: &Report, run: &mut ImportedRun) {
     run.db_time = of_model.filter(|cell| value(Some(cell)).is_some()).or_else(|| run.db_time.take());
 }
 
-/// Fills in the first of two periods, which becomes the record.
+/// Fills in both periods of a comparison.
 fn compared(report: &mut Report) {
-    let mut facts = Vec::new();
-    let mut run = std::mem::take(&mut report.run);
-    if let Some(sheet) = report.sheet("compared_databases") {
-        for row in &sheet.rows {
-            facts.extend(
-                sheet
-                    .columns
-                    .iter()
-                    .zip(&row.cells)
-                    .map(|(column, cell)| (column.name.clone(), cell.clone())),
-            );
+    let Some(databases) = report.sheet("compared_databases") else {
+        if report.sheet("compared_events").is_some() {
+            let [first, second] = [0, 1].map(|at| period(report, at));
+            (report.run, report.second) = (first, Some(second));
         }
-        let row = sheet.rows.first();
-        let text = |key| row.map_or("", |row| sheet.text(row, key)).to_string();
-        (run.workload, run.host) = (text("instance"), text("host"));
-        run.title = format!("IMPORTED REPORT  Instance: {}, first of two periods", run.workload);
+        return;
+    };
+    let mut facts = Vec::new();
+    for row in &databases.rows {
+        let names = databases.columns.iter().map(|column| column.name.clone());
+        facts.extend(names.zip(row.cells.iter().cloned()));
     }
-    if let Some(sheet) = report.sheet("compared_periods") {
-        let row = sheet.rows.first();
-        let text = |key| row.map_or("", |row| sheet.text(row, key)).to_string();
-        (run.begin, run.end) = (text("begin"), text("end"));
-        let cell = |key| row.and_then(|row| sheet.cell(row, key)).cloned();
-        (run.elapsed, run.db_time) = (cell("elapsed"), cell("db_time"));
+    let [first, second] = [0, 1].map(|at| period(report, at));
+    (report.run, report.second) = (first, Some(second));
+    facts.iter().for_each(|(name, cell)| report.fact(name, cell));
+}
+
+/// Returns the first or the second period of a comparison.
+fn period(report: &Report, at: usize) -> ImportedRun {
+    let mut run = ImportedRun::default();
+    let row =
+        |section: &'static str| report.sheet(section).and_then(|sheet| Some((sheet, sheet.rows.get(at)?)));
+    if let Some((sheet, row)) = row("compared_databases") {
+        (run.workload, run.host) =
+            (sheet.text(row, "instance").to_string(), sheet.text(row, "host").to_string());
+    }
+    let named = if at == 0 { "first" } else { "second" };
+    run.title = format!("IMPORTED REPORT  Instance: {}, {named} of two periods", run.workload);
+    if let Some((sheet, row)) = row("compared_periods") {
+        (run.begin, run.end) = (sheet.text(row, "begin").to_string(), sheet.text(row, "end").to_string());
+        (run.elapsed, run.db_time) =
+            (sheet.cell(row, "elapsed").cloned(), sheet.cell(row, "db_time").cloned());
     }
     // The heading of the events has milliseconds, the table above tenths of a minute.
-    let heading = report
-        .sheet("compared_events")
-        .and_then(|sheet| sheet.notes.iter().find(|note| note.text.contains("Elapsed time:")));
+    let events = report.sheet("compared_events");
+    let heading =
+        events.and_then(|sheet| sheet.notes.iter().find(|note| note.text.contains("Elapsed time:")));
     if let Some(note) = heading {
-        let first = |name: &str| derived::behind(note, name).into_iter().next().map(Cell::from);
-        run.elapsed = first("Elapsed time:").or_else(|| run.elapsed.take());
-        run.db_time = first("DB time:").or_else(|| run.db_time.take());
+        let of = |name: &str| derived::behind(note, name).into_iter().nth(at).map(Cell::from);
+        run.elapsed = of("Elapsed time:").or_else(|| run.elapsed.take());
+        run.db_time = of("DB time:").or_else(|| run.db_time.take());
     }
-    report.run = run;
-    facts.iter().for_each(|(name, cell)| report.fact(name, cell));
+    if let Some(sheet) = events {
+        let (event, time) = (format!("{named}_event"), format!("{named}_time"));
+        let cpu = sheet.rows.iter().find(|row| ["CPU time", "DB CPU"].contains(&sheet.text(row, &event)));
+        run.db_cpu = cpu.and_then(|row| sheet.cell(row, &time)).cloned();
+    }
+    if let Some(sheet) = report.sheet("compared_hosts") {
+        let cpus = sheet.rows.iter().find(|row| sheet.text(row, "name").starts_with("Number of CPUs"));
+        run.cpus = cpus.and_then(|row| value(sheet.cell(row, named))).map(|cpus| cpus as u32);
+    }
+    run
 }

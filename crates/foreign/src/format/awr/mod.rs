@@ -8,6 +8,7 @@
 
 mod checks;
 mod derived;
+mod events;
 mod fill;
 mod fragment;
 mod head;
@@ -40,7 +41,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: Fill::With(fill::fill),
+        fill: Fill::OfPeriod(fill::fill),
     },
     Reader {
         kind: "AWR global report",
@@ -48,7 +49,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: Fill::With(fill::fill),
+        fill: Fill::OfPeriod(fill::fill),
     },
     Reader {
         kind: "AWR report",
@@ -60,7 +61,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: Fill::With(fill::fill),
+        fill: Fill::OfPeriod(fill::fill),
     },
     Reader {
         kind: "Statspack report",
@@ -71,7 +72,7 @@ pub const READERS: [Reader; 6] = [
         read: text::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: Fill::With(fill::fill),
+        fill: Fill::OfPeriod(fill::fill),
     },
     Reader {
         kind: "AWR page",
@@ -79,7 +80,7 @@ pub const READERS: [Reader; 6] = [
         read: page::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: Fill::With(fill::fill),
+        fill: Fill::OfPeriod(fill::fill),
     },
     Reader {
         kind: "pasted tables",
@@ -87,6 +88,6 @@ pub const READERS: [Reader; 6] = [
         read: fragment::read,
         check: checks::checks,
         derive: derived::figures,
-        fill: Fill::With(fill::fill),
+        fill: Fill::OfPeriod(fill::fill),
     },
 ];

@@ -1,6 +1,6 @@
 //! Reads reports in HTML.
 
-use super::{head, sections::section_of};
+use super::{head, sections::section_of, text};
 use crate::figure::sheet::{Printed, Remark, Sheet};
 use crate::form::html;
 use crate::report::Report;
@@ -8,6 +8,7 @@ use crate::source::SourcePart;
 
 pub fn read(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
+    let comma = text::comma_of(part.text);
     for table in html::tables(part) {
         let summary = table.summary.split(". ").next().unwrap_or("").to_string();
         // The text right above a table is more specific than the heading of the section.
@@ -23,7 +24,7 @@ pub fn read(part: &SourcePart<'_>) -> Report {
         let section = by_title.or_else(|| section_of("", &table.names));
         let (names, rows) = paired(table.names, table.rows);
         let mut sheet = Sheet::new(section, heading, names);
-        sheet.notes = table.notes;
+        (sheet.notes, sheet.comma) = (table.notes, comma);
         for (line, cells) in rows {
             sheet.push(line, cells);
         }

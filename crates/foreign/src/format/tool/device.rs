@@ -256,7 +256,6 @@ const POSSIBLE: Rule = Rule {
     name: "a request is possible",
     arithmetic: "size of a request / its time <= 20 GB/s, more than any device or link moves",
 };
-/// Bytes a second of one request that no device or link moves.
 
 fn checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
