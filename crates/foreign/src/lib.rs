@@ -11,7 +11,7 @@
 //! report   facts of the head, sheets, lines that were not understood
 //! import   the record of a run, with the imported figures and the findings next to it
 //! page     the report as a page: its checks, then its own tables; `stored` keeps these in a bundle
-//! names    words that say whose system a report is of, and words of all reports
+//! share    the copy of a file without the names in it
 //! ```
 //!
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
@@ -26,10 +26,10 @@ pub mod figure;
 pub mod form;
 pub mod format;
 pub mod import;
-pub mod names;
 pub mod page;
 pub mod reader;
 pub mod report;
+pub mod share;
 pub mod source;
 pub mod stored;
 

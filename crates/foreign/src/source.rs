@@ -166,6 +166,12 @@ impl<'a> SourcePart<'a> {
         SourcePart { text: &self.text[at..], starts: &self.starts[count..], first: self.first + count }
     }
 
+    /// Returns the lines from the one with this byte of `text` on.
+    #[must_use]
+    pub fn from_byte(&self, byte: usize) -> SourcePart<'a> {
+        SourcePart { text: &self.text[byte.min(self.text.len())..], starts: &[], first: self.first }
+    }
+
     /// Returns the number in the file of the line at this byte of `text`.
     #[must_use]
     pub fn line_of(&self, byte: usize) -> u32 {

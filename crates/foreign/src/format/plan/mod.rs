@@ -14,6 +14,8 @@
 //! Limits: [`OPERATIONS_MOST`] operators, [`DEPTH_MOST`] levels, and 60 levels of JSON. A plan that
 //! ends in its middle is refused, because half a tree matches nothing.
 
+pub(crate) use text::has_figures;
+
 mod json;
 mod postgres;
 mod text;

@@ -1,0 +1,133 @@
+//! The copy of a line of text.
+//!
+//! A line is split into runs between blanks and the marks of assignments and lists. A run of listed
+//! words is the label of what follows it. A figure stays behind a label that has figures, in a list
+//! of figures, with a unit, or before a listed word such as `tps`.
+
+use plumb_record::share::{Label, Tokens, is_figure};
+
+/// Copies a line by the cells in it, in their order; the rest by [`rest`].
+pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(Label, String)]) -> String {
+    let mut copy = String::with_capacity(text.len());
+    let mut at = 0;
+    for (label, raw) in cells {
+        let Some(found) = whole(text, at, raw) else { continue };
+        copy.push_str(&rest(tokens, &text[at..found]));
+        copy.push_str(&tokens.value(*label, raw));
+        at = found + raw.len();
+    }
+    copy.push_str(&rest(tokens, &text[at..]));
+    copy
+}
+
+/// Returns the place of a cell at or after a byte, where no letter of it is part of a longer word.
+fn whole(text: &str, from: usize, raw: &str) -> Option<usize> {
+    let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    text[from..].match_indices(raw).map(|(at, _)| from + at).find(|at| {
+        let before = text[..*at].chars().next_back();
+        let is_apart = !(is_part(before) && is_part(raw.chars().next()));
+        is_apart && !(is_part(text[at + raw.len()..].chars().next()) && is_part(raw.chars().next_back()))
+    })
+}
+
+/// Copies a line without a cell, such as a head; `None` if it has a word that is not listed before
+/// the first assignment, because then it is no head.
+pub(super) fn form(tokens: &mut Tokens, text: &str) -> Option<String> {
+    let end = text.find([':', '=']).unwrap_or(text.len());
+    let head = &text[..end];
+    let is_head = head.split_whitespace().all(|word| {
+        let word = word.trim_matches(['(', ')', '[', ']', ',', ';', '|', '\'', '"', '>', '<']);
+        tokens.is_listed(word) || is_figure(word)
+    });
+    is_head.then(|| rest(tokens, text))
+}
+
+/// Copies a text by its own words.
+pub(super) fn rest(tokens: &mut Tokens, text: &str) -> String {
+    let mut walk = Walk { copy: String::with_capacity(text.len()), label: String::new(), is_list: false, hides: false };
+    let mut left = text;
+    while !left.is_empty() {
+        let end = end_of_run(left);
+        let (run, behind) = left.split_at(end);
+        let marks = behind.find(|letter| !is_between(letter)).unwrap_or(behind.len());
+        walk.run(tokens, run, &behind[marks..]);
+        walk.marks(tokens, &behind[..marks]);
+        left = &behind[marks..];
+    }
+    walk.copy
+}
+
+fn is_between(letter: char) -> bool {
+    letter.is_whitespace() || letter.is_ascii_control() || "=,()[]|;'\"<>{}".contains(letter)
+}
+
+/// Returns the length of the run at the start of a text. A colon ends it before a blank.
+fn end_of_run(text: &str) -> usize {
+    let end = text.find(is_between).unwrap_or(text.len());
+    let run = &text[..end];
+    let bare = run.trim_end_matches(':');
+    if bare.is_empty() { end } else { bare.len().max(usize::from(end > 0)) }
+}
+
+struct Walk {
+    copy: String,
+    /// The listed words before this place.
+    label: String,
+    /// True right behind a figure that stays.
+    is_list: bool,
+    /// True behind a label of names, up to the end of its value.
+    hides: bool,
+}
+
+impl Walk {
+    fn run(&mut self, tokens: &mut Tokens, run: &str, behind: &str) {
+        if run.is_empty() || run.bytes().all(|byte| byte == b':') {
+            self.copy.push_str(run);
+            return self.assign(tokens, run);
+        }
+        let is_number = is_figure(run);
+        let stays = !self.hides && if is_number { self.is_figure_here(tokens, run, behind) } else { tokens.is_listed(run) };
+        match stays {
+            true => self.copy.push_str(run),
+            false => self.copy.push_str(&tokens.hidden(run)),
+        }
+        match (stays, is_number) {
+            (true, false) => {
+                self.label = format!("{} {run}", self.label).trim_start().to_string();
+                self.is_list = false;
+            }
+            (true, true) => self.is_list = true,
+            (false, _) => {
+                self.label.clear();
+                self.is_list = false;
+            }
+        }
+    }
+
+    fn is_figure_here(&self, tokens: &Tokens, run: &str, behind: &str) -> bool {
+        let next = behind[..end_of_run(behind)].trim();
+        let is_label = |words: &str| !words.is_empty() && tokens.is_listed(words) && tokens.label(words) != Label::Names;
+        let has_unit = run.ends_with(|letter: char| letter.is_alphabetic() || letter == '%');
+        let last = self.label.rsplit(' ').next().unwrap_or_default();
+        has_unit || self.is_list || is_label(&self.label) && is_label(last) || self.label.is_empty() && is_label(next)
+    }
+
+    /// Reads the marks behind a run: an assignment after a label of names hides what follows.
+    fn marks(&mut self, tokens: &Tokens, marks: &str) {
+        self.copy.extend(marks.chars().map(|mark| if mark.is_control() && mark != '\t' { ' ' } else { mark }));
+        if marks.contains([',', ';', '|', '\t', '{', '}']) || marks.contains("  ") {
+            self.hides = false;
+            self.label.clear();
+        }
+        if marks.contains('=') {
+            self.assign(tokens, "=");
+        }
+        self.is_list &= !marks.contains(['=', '|', ';']) && !marks.contains("  ");
+    }
+
+    fn assign(&mut self, tokens: &Tokens, mark: &str) {
+        if !mark.is_empty() && !self.label.is_empty() {
+            self.hides = tokens.label(&self.label) == Label::Names;
+        }
+    }
+}
