@@ -264,7 +264,8 @@ impl Signals {
         }
         let busy = |events: &[WaitEvent]| events.iter().filter(|event| !event.is_idle()).cloned().collect();
         let is_run = record.imported.is_none();
-        let (mut waits, mut background) = (busy(&record.foreground_events), busy(&record.background_events));
+        let [mut waits, mut background]: [Vec<WaitEvent>; 2] =
+            [busy(&record.foreground_events), busy(&record.background_events)];
         if !is_run {
             // A list of the top events has those of background processes, too.
             let is_own = |wait: &WaitEvent| !BACKGROUND.contains(&wait.event.as_str());

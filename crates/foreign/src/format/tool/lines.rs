@@ -20,7 +20,7 @@ use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Section, 
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
-use plumb_figures::{self, Absence, FigureUnit, Quantity, Reading};
+use plumb_figures::{Absence, Quantity, Reading};
 use std::ops::Range;
 
 /// Lines within a range that the format does not know, at most.
@@ -297,7 +297,7 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable) -> Option
     let is_figure = |column: &Column| column.unit.quantity != Quantity::Text;
     let mut has_figure = false;
     for (raw, column) in own.iter().zip(columns).filter(|(_, column)| is_figure(column)) {
-        match figure::read(raw, column.unit) {
+        match plumb_figures::read(raw, column.unit) {
             Reading::Absent(Absence::Unreadable) if !column.key.is_empty() => return None,
             Reading::Value { .. } => has_figure = true,
             _ => {}
