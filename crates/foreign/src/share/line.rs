@@ -4,7 +4,7 @@
 //! words is the label of what follows it. A figure stays behind a label that has figures, in a list
 //! of figures, with a unit, or before a listed word such as `tps`.
 
-use plumb_record::share::{Label, Tokens, is_figure};
+use plumb_record::share::{Label, Tokens, is_figure, is_stamp};
 
 /// Copies a line by the cells in it, in their order; the rest by [`rest`].
 pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(Label, String)]) -> String {
@@ -13,7 +13,13 @@ pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(Label, String)]) 
     for (label, raw) in cells {
         let Some(found) = whole(text, at, raw) else { continue };
         copy.push_str(&rest(tokens, &text[at..found]));
-        copy.push_str(&tokens.value(*label, raw));
+        // Statspack puts another name and value behind a figure.
+        let begins = raw.split_whitespace().next().is_some_and(is_figure) && !is_figure(raw);
+        let is_of_figures = matches!(label, Label::Figures | Label::Times | Label::Unknown) && !is_stamp(raw);
+        match begins && is_of_figures {
+            true => copy.push_str(&rest(tokens, raw)),
+            false => copy.push_str(&tokens.value(*label, raw)),
+        }
         at = found + raw.len();
     }
     copy.push_str(&rest(tokens, &text[at..]));
@@ -37,14 +43,22 @@ pub(super) fn form(tokens: &mut Tokens, text: &str) -> Option<String> {
     let head = &text[..end];
     let is_head = head.split_whitespace().all(|word| {
         let word = word.trim_matches(['(', ')', '[', ']', ',', ';', '|', '\'', '"', '>', '<']);
-        tokens.is_listed(word) || is_figure(word)
+        tokens.is_listed(word) || is_figure(word) || is_versioned(tokens, word)
     });
     is_head.then(|| rest(tokens, text))
 }
 
+/// True for `fio-3.36`: a listed word with a version.
+fn is_versioned(tokens: &Tokens, run: &str) -> bool {
+    let is_part = |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    run.split_once('-').is_some_and(|(word, version)| {
+        tokens.is_listed(word) && (2..=3).contains(&version.split('.').count()) && version.split('.').all(is_part)
+    })
+}
+
 /// Copies a text by its own words.
 pub(super) fn rest(tokens: &mut Tokens, text: &str) -> String {
-    let mut walk = Walk { copy: String::with_capacity(text.len()), label: String::new(), is_list: false, hides: false };
+    let mut walk = Walk { copy: String::with_capacity(text.len()), label: String::new(), is_list: false, hides: Hides::Nothing };
     let mut left = text;
     while !left.is_empty() {
         let end = end_of_run(left);
@@ -69,14 +83,24 @@ fn end_of_run(text: &str) -> usize {
     if bare.is_empty() { end } else { bare.len().max(usize::from(end > 0)) }
 }
 
+/// Words that are hidden whatever they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hides {
+    Nothing,
+    /// The next one: `user=alice`.
+    One,
+    /// All up to the next mark of a list or two blanks: `Host: db 17`.
+    All,
+}
+
 struct Walk {
     copy: String,
     /// The listed words before this place.
     label: String,
     /// True right behind a figure that stays.
     is_list: bool,
-    /// True behind a label of names, up to the end of its value.
-    hides: bool,
+    /// Reach of a label of names.
+    hides: Hides,
 }
 
 impl Walk {
@@ -86,10 +110,13 @@ impl Walk {
             return self.assign(tokens, run);
         }
         let is_number = is_figure(run);
-        let stays = !self.hides && if is_number { self.is_figure_here(tokens, run, behind) } else { tokens.is_listed(run) };
+        let stays = self.hides == Hides::Nothing && if is_number { self.is_figure_here(tokens, run, behind) } else { tokens.is_listed(run) || is_versioned(tokens, run) };
         match stays {
             true => self.copy.push_str(run),
             false => self.copy.push_str(&tokens.hidden(run)),
+        }
+        if self.hides == Hides::One {
+            self.hides = Hides::Nothing;
         }
         match (stays, is_number) {
             (true, false) => {
@@ -116,7 +143,7 @@ impl Walk {
     fn marks(&mut self, tokens: &Tokens, marks: &str) {
         self.copy.extend(marks.chars().map(|mark| if mark.is_control() && mark != '\t' { ' ' } else { mark }));
         if marks.contains([',', ';', '|', '\t', '{', '}']) || marks.contains("  ") {
-            self.hides = false;
+            self.hides = Hides::Nothing;
             self.label.clear();
         }
         if marks.contains('=') {
@@ -127,7 +154,12 @@ impl Walk {
 
     fn assign(&mut self, tokens: &Tokens, mark: &str) {
         if !mark.is_empty() && !self.label.is_empty() {
-            self.hides = tokens.label(&self.label) == Label::Names;
+            let of_names = tokens.label(&self.label) == Label::Names;
+            self.hides = match (of_names, mark) {
+                (false, _) => Hides::Nothing,
+                (true, "=") => Hides::One,
+                (true, _) => Hides::All,
+            };
         }
     }
 }

@@ -24,10 +24,12 @@ use crate::form::html::{self, PageTable};
 use crate::reader::{Begins, Reader, parts};
 use crate::report::Report;
 use crate::source::{ForeignError, Source, SourcePart};
+use crate::stored;
 use plumb_record::share::{Label, Tokens, is_figure};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Sections whose columns of words have names: the head of a report.
 const OF_NAMES: [&str; 7] = [
@@ -78,6 +80,40 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
     Ok(plan::copy(&whole, tokens))
 }
 
+/// Copies the tables of an import that its bundle has; `None` if the bundle has none.
+///
+/// # Errors
+/// When the file of the tables is not readable.
+pub fn tables(bundle: &Path, tokens: &mut Tokens) -> Result<Option<String>, ForeignError> {
+    let tables = stored::read(bundle)?;
+    let mut sheets = Vec::new();
+    for table in &tables {
+        let mut rows = Vec::new();
+        for row in &table.rows {
+            let texts: Vec<&str> = row.cells.iter().map(String::as_str).collect();
+            let labels = labels(tokens, &table.columns, &texts);
+            let cells = labels.into_iter().zip(&texts);
+            let cells: Vec<Value> = cells
+                .map(|(label, text)| serde_json::json!({ "raw": tokens.value(label, text), "line": row.line }))
+                .collect();
+            rows.push(serde_json::json!({ "cells": cells }));
+        }
+        let names: Vec<Value> = table
+            .columns
+            .iter()
+            .map(|name| serde_json::json!({ "name": line::rest(tokens, name) }))
+            .collect();
+        let notes: Vec<Value> =
+            table.notes.iter().map(|note| serde_json::json!({ "text": line::rest(tokens, note) })).collect();
+        sheets.push(serde_json::json!({
+            "heading": line::rest(tokens, &table.heading), "line": table.line, "notes": notes,
+            "columns": names, "rows": rows,
+        }));
+    }
+    let file = serde_json::json!({ "version": stored::VERSION, "sheets": sheets });
+    Ok((!tables.is_empty()).then(|| file.to_string()))
+}
+
 /// Replaces the names in a JSON document: a value is judged by the key above it.
 pub(crate) fn json(tokens: &mut Tokens, key: &str, value: &mut Value) {
     match value {
@@ -91,7 +127,7 @@ pub(crate) fn json(tokens: &mut Tokens, key: &str, value: &mut Value) {
         Value::Object(fields) => {
             let before = fields.len();
             fields.retain(|own, value| {
-                let is_known = tokens.is_listed(own) || is_figure(own) || tokens.label(own) != Label::Names;
+                let is_known = tokens.is_listed(own) || is_figure(own);
                 (is_known || own.is_empty()) && !is_number_of_name(tokens, own, value)
                     || is_name_key(own) && value.is_string()
             });
@@ -113,8 +149,11 @@ fn is_number_of_name(tokens: &Tokens, key: &str, value: &Value) -> bool {
 
 /// Copies the first document of a part; one that is cut off is left out.
 fn embedded(tokens: &mut Tokens, part: &SourcePart<'_>) -> String {
-    let at = part.text.find('{').unwrap_or(part.text.len());
-    let mut documents = serde_json::Deserializer::from_str(&part.text[at..]).into_iter::<Value>();
+    let text = part.text.trim_start();
+    let at = text.find('{').unwrap_or(text.len());
+    // A report begins with its first key where a line has it.
+    let text = if text.starts_with('"') { format!("{{{text}") } else { text[at..].to_string() };
+    let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     let Some(Ok(mut document)) = documents.next() else {
         tokens.dropped += part.lines().count() as u64;
         return String::new();

@@ -33,7 +33,7 @@ const OF_WORDS: &str = " event eventname waitevent waitclass 1stevent 2ndevent 1
     latchname enqueuetype(requestreason) namespace cache component pool poolname category class mutextype \
     location name nam platform role edition rac cluster cdb operation nodetype jointype strategy rw ioengine \
     querymode direction backendtype object context waiteventtype type wait call line getmode mutex buffer \
-    advisory suggestion statusoption status ";
+    advisory suggestion statusoption status t d optype ";
 /// Words of titles of columns with names, even where their texts are numbers.
 const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid pid tid lid sid serial hash address \
     port phone instance inst owner schema database databases db tablespace file filename module service query \
@@ -42,14 +42,13 @@ const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid p
     session_id datname relname rolname username groupid queryid userid oid relid plan node ";
 /// Titles of columns with figures in spite of such a word.
 const FIGURES: &str = " snapid beginsnapid endsnapid dbtime %dbtime dbcpu buffergets diskreads cpus numcpus \
-    numberofclients numberofthreads numberoftransactionsactuallyprocessed numberoffailedtransactions \
-    numberoftransactionsperclient maximumnumberoftries waits/txn numcpucores numjobs index# numbuffers \
+    waits/txn numcpucores numjobs index# numbuffers \
     dbblocksize stdblocksize databaseblocksize diskusage planrows planwidth planningtime usercalls sqlexecutetime \
     planningtime(ms) useriotime userio sqlexecuteelapsedtime usercommits userrollbacks peruser iocount snap snaps ";
 /// Words of titles of columns with times of day.
-const OF_TIMES: &str = " time times begin end startup date snaptime timestamp started ";
+const OF_TIMES: &str = " time times begin end startup date snaptime timestamp started strtime stamp ";
 /// Words of titles of columns with versions.
-const OF_VERSIONS: &str = " release version kernel platform sysname plumb_version pgprofile_version ";
+const OF_VERSIONS: &str = " release version kernel platform sysname plumb_version pgprofile_version fioversion osrelease ";
 
 /// Kind of the texts under a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +58,8 @@ pub enum Label {
     Versions,
     Words,
     Names,
+    /// Figures with a unit stay: the unit says that they are figures.
+    Unknown,
 }
 
 /// The lists of words that stay, and the tokens of all others.
@@ -89,6 +90,13 @@ impl Tokens {
         }
     }
 
+    /// Removes a word from the lists, so that it gets a token everywhere.
+    pub fn unlist(&mut self, word: &str) {
+        let word = word.to_lowercase();
+        self.words.retain(|listed| *listed != word);
+        self.names.retain(|name| name.to_lowercase() != word);
+    }
+
     /// Returns the number of words that have a token.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -116,6 +124,9 @@ impl Tokens {
         let is_of_words = |chunk: &str| {
             let parts = || chunk.split(|letter: char| is_mark(letter) || matches!(letter, '_' | '#' | '$' | '%'));
             let parts = || parts().filter(|part| !part.is_empty());
+            if !chunk.contains(|letter: char| letter.is_alphanumeric() || !letter.is_ascii()) {
+                return true;
+            }
             let has_letter = |part: &str| part.contains(|letter: char| letter.is_alphabetic());
             let is_plain = parts().count() == 1 || parts().any(has_letter);
             is_plain && parts().all(|part| self.words.contains(part.to_lowercase().as_str()))
@@ -127,7 +138,8 @@ impl Tokens {
     #[must_use]
     pub fn label(&self, label: &str) -> Label {
         let among = |list: &str, word: &str| list.contains(&format!(" {word} "));
-        let label = label.to_lowercase();
+        // A number of something is a count, a number alone a name.
+        let label = label.to_lowercase().replace("number of", "count of");
         let plain: String = label.chars().filter(|letter| !matches!(letter, ' ' | '_' | ':' | '\n')).collect();
         let mut parts = label.split(|letter: char| {
             letter.is_whitespace() || matches!(letter, '_' | ':' | '(' | ')' | '/' | '.' | ',' | '[' | ']')
@@ -138,14 +150,14 @@ impl Tokens {
             Label::Words
         } else if among(FIGURES, &plain) {
             Label::Figures
-        } else if !(self.is_listed(&label) || is_figure(&label)) {
-            Label::Names
         } else if parts.clone().any(|part| !part.is_empty() && among(OF_NAMES, part)) || plain.contains('#') {
             Label::Names
         } else if parts.any(|part| among(OF_TIMES, part)) {
             Label::Times
-        } else {
+        } else if self.is_listed(&label) || is_figure(&label) {
             Label::Figures
+        } else {
+            Label::Unknown
         }
     }
 
@@ -157,14 +169,21 @@ impl Tokens {
             Label::Versions => return self.version(text),
             Label::Words => self.is_listed(text) || self.is_cut(text),
             Label::Names => false,
+            Label::Unknown => is_figure(text) && text.contains(|letter: char| letter.is_alphabetic() || letter == '%'),
         };
         if stays { text.to_string() } else { self.hidden(text) }
     }
 
     /// Returns a name of this program as it is, and every other one hidden.
     pub fn name(&mut self, text: &str) -> String {
-        let stays = self.names.contains(text.trim()) || is_figure(text);
+        let stays = self.is_name(text) || is_figure(text);
         if stays { text.to_string() } else { self.hidden(text) }
+    }
+
+    /// True if a text is a name of this program.
+    #[must_use]
+    pub fn is_name(&self, text: &str) -> bool {
+        self.names.contains(text.trim())
     }
 
     /// Returns the text with a token for each word; punctuation and blanks stay.
@@ -220,7 +239,7 @@ impl Tokens {
     /// True if a text stands for a figure that is missing.
     fn is_missing(&self, text: &str) -> bool {
         let text = text.trim().to_lowercase();
-        !text.contains(char::is_alphanumeric) || matches!(text.as_str(), "n/a" | "null" | "nan" | "inf" | "-nan")
+        !text.contains(char::is_alphanumeric) || matches!(text.as_str(), "n/a" | "null" | "nan" | "inf" | "-nan" | "true" | "false" | "yes" | "no")
     }
 
     /// True if the words of a text are listed and the last one begins a listed word, because the
@@ -238,7 +257,7 @@ impl Tokens {
     /// Returns a version or a platform: numbers of at most three digits and listed words stay.
     fn version(&mut self, text: &str) -> String {
         // Four parts of a release look like an address; its third one is 0.
-        const RELEASES: [&str; 8] = ["9", "10", "11", "12", "18", "19", "21", "23"];
+        const RELEASES: [&str; 7] = ["9", "11", "12", "18", "19", "21", "23"];
         let is_address = |chunk: &str| {
             let parts: Vec<&str> = chunk.split('.').collect();
             parts.len() == 4 && !(RELEASES.contains(&parts[0]) && parts[2] == "0")

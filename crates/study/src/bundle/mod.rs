@@ -29,7 +29,7 @@ mod single;
 pub use contents::Contents;
 pub use manifest::{MANIFEST, Manifest, is_made, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
-pub use reservation::{Reservation, refused, write_new};
+pub use reservation::{FILLING, Reservation, publish, refused, write_new};
 pub use single::{run_period, run_record, text, write_over};
 
 use crate::StudyError;

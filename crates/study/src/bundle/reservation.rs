@@ -105,6 +105,39 @@ impl Drop for Reservation {
     }
 }
 
+/// Name prefix of a directory that is being filled before it gets the name that the user gave.
+pub const FILLING: &str = "plumb-share-";
+
+/// Fills a directory of another name next to this one, then renames it, so that a killed process
+/// leaves nothing of the user's name. Fails as [`Reservation::named`] does; then nothing stays.
+///
+/// # Errors
+/// Also those of `fill`.
+pub fn publish<T>(
+    directory: &Path,
+    fill: impl FnOnce(&Path) -> Result<T, StudyError>,
+) -> Result<T, StudyError> {
+    require_outside(directory)?;
+    require_empty(directory)?;
+    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(|source| refused(directory, source))?;
+    let filling = parent.join(format!("{FILLING}{}", std::process::id()));
+    fs::create_dir(&filling).map_err(|source| refused(&filling, source))?;
+    let filled = own(&filling).and_then(|owner| {
+        let filled = fill(&filling)?;
+        fs::rename(&filling, directory).map_err(|source| refused(directory, source))?;
+        // The mark has moved with the directory, where every reader ignores it.
+        let _ = fs::remove_file(directory.join(MARK));
+        drop(owner);
+        Ok(filled)
+    });
+    if filled.is_err() {
+        let _ = fs::remove_dir_all(&filling);
+    }
+    filled
+}
+
 /// Writes a new file outside the bundles of studies. Fails if it exists, lies in a study's
 /// bundle, or cannot be written.
 pub fn write_new(path: &Path, text: &str) -> Result<(), StudyError> {
