@@ -4,25 +4,30 @@
 //! words is the label of what follows it. A figure stays behind a label that has figures, in a list
 //! of figures, with a unit, or before a listed word such as `tps`.
 
+use super::CellKind;
 use plumb_record::share::{Label, Tokens, is_figure, is_stamp};
 
 /// Copies a line by the cells in it, in their order; the rest by [`rest`].
-pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(Label, String)]) -> String {
+pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(CellKind, String)]) -> String {
     let mut copy = String::with_capacity(text.len());
-    let mut at = 0;
-    for (label, raw) in cells {
+    let (mut at, mut label) = (0, "");
+    for (kind, raw) in cells {
         let Some(found) = whole(text, at, raw) else { continue };
-        copy.push_str(&rest(tokens, &text[at..found]));
+        copy.push_str(&rest_behind(tokens, label, &text[at..found]));
+        label = if *kind == CellKind::Of(Label::Words) { raw } else { "" };
         // Statspack puts another name and value behind a figure.
-        let begins = raw.split_whitespace().next().is_some_and(is_figure) && !is_figure(raw);
-        let is_of_figures = matches!(label, Label::Figures | Label::Times | Label::Unknown) && !is_stamp(raw);
-        match begins && is_of_figures {
-            true => copy.push_str(&rest(tokens, raw)),
-            false => copy.push_str(&tokens.value(*label, raw)),
+        let is_first = raw.split_whitespace().next().is_some_and(is_figure) || raw.starts_with('(');
+        let begins = is_first && !is_figure(raw);
+        match *kind {
+            CellKind::Number => copy.push_str(&tokens.numbered(raw)),
+            CellKind::Of(Label::Figures | Label::Times | Label::Unknown) if begins && !is_stamp(raw) => {
+                copy.push_str(&rest(tokens, raw));
+            }
+            CellKind::Of(label) => copy.push_str(&tokens.value(label, raw)),
         }
         at = found + raw.len();
     }
-    copy.push_str(&rest(tokens, &text[at..]));
+    copy.push_str(&rest_behind(tokens, label, &text[at..]));
     copy
 }
 
@@ -58,14 +63,20 @@ fn is_versioned(tokens: &Tokens, run: &str) -> bool {
 
 /// Copies a text by its own words.
 pub(super) fn rest(tokens: &mut Tokens, text: &str) -> String {
-    let mut walk = Walk { copy: String::with_capacity(text.len()), label: String::new(), is_list: false, hides: Hides::Nothing };
+    rest_behind(tokens, "", text)
+}
+
+/// Copies a text behind a label.
+fn rest_behind(tokens: &mut Tokens, label: &str, text: &str) -> String {
+    let label = if tokens.is_listed(label) { label.to_string() } else { String::new() };
+    let mut walk = Walk { copy: String::with_capacity(text.len()), label, is_list: false, hides: Hides::Nothing };
     let mut left = text;
     while !left.is_empty() {
         let end = end_of_run(left);
         let (run, behind) = left.split_at(end);
         let marks = behind.find(|letter| !is_between(letter)).unwrap_or(behind.len());
         walk.run(tokens, run, &behind[marks..]);
-        walk.marks(tokens, &behind[..marks]);
+        walk.marks(tokens, &behind[..marks], behind[marks..].starts_with(':'));
         left = &behind[marks..];
     }
     walk.copy
@@ -77,7 +88,12 @@ fn is_between(letter: char) -> bool {
 
 /// Returns the length of the run at the start of a text. A colon ends it before a blank.
 fn end_of_run(text: &str) -> usize {
-    let end = text.find(is_between).unwrap_or(text.len());
+    // A comma between digits is a part of a number or of a list of numbers.
+    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let is_end = |at: usize, letter: char| {
+        is_between(letter) && !(letter == ',' && at > 0 && is_digit(at - 1) && is_digit(at + 1))
+    };
+    let end = text.char_indices().find(|(at, letter)| is_end(*at, *letter)).map_or(text.len(), |(at, _)| at);
     let run = &text[..end];
     let bare = run.trim_end_matches(':');
     if bare.is_empty() { end } else { bare.len().max(usize::from(end > 0)) }
@@ -110,13 +126,21 @@ impl Walk {
             return self.assign(tokens, run);
         }
         let is_number = is_figure(run);
+        if self.hides == Hides::All && behind.starts_with(':') && tokens.is_listed(run) {
+            self.hides = Hides::Nothing;
+            self.label.clear();
+        }
+        // The value of an option of a command is an argument.
+        let is_option = run.strip_prefix('-').is_some_and(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()));
         let stays = self.hides == Hides::Nothing && if is_number { self.is_figure_here(tokens, run, behind) } else { tokens.is_listed(run) || is_versioned(tokens, run) };
         match stays {
             true => self.copy.push_str(run),
             false => self.copy.push_str(&tokens.hidden(run)),
         }
-        if self.hides == Hides::One {
-            self.hides = Hides::Nothing;
+        match is_option {
+            true => self.hides = Hides::One,
+            false if self.hides == Hides::One => self.hides = Hides::Nothing,
+            false => {}
         }
         match (stays, is_number) {
             (true, false) => {
@@ -140,16 +164,19 @@ impl Walk {
     }
 
     /// Reads the marks behind a run: an assignment after a label of names hides what follows.
-    fn marks(&mut self, tokens: &Tokens, marks: &str) {
+    fn marks(&mut self, tokens: &Tokens, marks: &str, is_assigned: bool) {
         self.copy.extend(marks.chars().map(|mark| if mark.is_control() && mark != '\t' { ' ' } else { mark }));
-        if marks.contains([',', ';', '|', '\t', '{', '}']) || marks.contains("  ") {
+        if marks.contains([',', ';', '|', '\t', '(', '{', '}']) && self.hides == Hides::All {
+            self.hides = Hides::Nothing;
+        }
+        if marks.contains([',', ';', '|', '\t', '{', '}']) || marks.contains("  ") && !is_assigned {
             self.hides = Hides::Nothing;
             self.label.clear();
         }
         if marks.contains('=') {
             self.assign(tokens, "=");
         }
-        self.is_list &= !marks.contains(['=', '|', ';']) && !marks.contains("  ");
+        self.is_list &= !marks.contains(['|', ';']) && !marks.contains("  ");
     }
 
     fn assign(&mut self, tokens: &Tokens, mark: &str) {

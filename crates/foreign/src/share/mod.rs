@@ -32,14 +32,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Sections whose columns of words have names: the head of a report.
-const OF_NAMES: [&str; 7] = [
+const OF_NAMES: [&str; 5] = [
     "database",
     "host",
     "instance",
     "compared_databases",
     "included_instances",
-    "compared_hosts",
-    "report_instances",
 ];
 
 /// Returns the copy of a file. Fails if no part of it is understood.
@@ -118,19 +116,14 @@ pub fn tables(bundle: &Path, tokens: &mut Tokens) -> Result<Option<String>, Fore
 pub(crate) fn json(tokens: &mut Tokens, key: &str, value: &mut Value) {
     match value {
         Value::String(text) => *text = tokens.value(tokens.label(key), text),
-        Value::Array(list) => {
-            let before = list.len();
-            list.retain(|value| !is_number_of_name(tokens, key, value));
-            tokens.dropped += (before - list.len()) as u64;
-            list.iter_mut().for_each(|value| json(tokens, key, value));
+        Value::Number(number) if tokens.label(key) == Label::Names => {
+            let text = tokens.numbered(&number.to_string());
+            *value = text.trim_start_matches('0').parse::<u64>().map_or(Value::from(0), Value::from);
         }
+        Value::Array(list) => list.iter_mut().for_each(|value| json(tokens, key, value)),
         Value::Object(fields) => {
             let before = fields.len();
-            fields.retain(|own, value| {
-                let is_known = tokens.is_listed(own) || is_figure(own);
-                (is_known || own.is_empty()) && !is_number_of_name(tokens, own, value)
-                    || is_name_key(own) && value.is_string()
-            });
+            fields.retain(|own, _| tokens.is_listed(own) || is_figure(own) || is_name_key(own));
             tokens.dropped += (before - fields.len()) as u64;
             fields.iter_mut().for_each(|(own, value)| json(tokens, own, value));
         }
@@ -141,10 +134,6 @@ pub(crate) fn json(tokens: &mut Tokens, key: &str, value: &mut Value) {
 /// True for a key with a name in every document, such as that of a host.
 fn is_name_key(key: &str) -> bool {
     matches!(key, "hostname" | "nodename" | "jobname" | "filename" | "name" | "disk_device" | "disk")
-}
-
-fn is_number_of_name(tokens: &Tokens, key: &str, value: &Value) -> bool {
-    value.is_number() && tokens.label(key) == Label::Names
 }
 
 /// Copies the first document of a part; one that is cut off is left out.
@@ -217,6 +206,7 @@ fn labels(tokens: &Tokens, names: &[String], texts: &[&str]) -> Vec<Label> {
             match (is_pairs, at % 2) {
                 (true, 1) => of_value(tokens, texts[at - 1]),
                 (true, _) => Label::Words,
+                _ if name.is_empty() && at == headed && at > 0 && is_figure(texts[at]) && !tokens.label(&names[at - 1]).is_of_names() => Label::Figures,
                 _ if name.is_empty() && at >= headed && headed > 0 => match (at - headed) % 2 {
                     0 => Label::Words,
                     _ => of_value(tokens, texts[at - 1]),
@@ -236,22 +226,30 @@ fn of_value(tokens: &Tokens, name: &str) -> Label {
     tokens.label(name.trim().trim_start_matches(['_', '*']).trim_end_matches(':'))
 }
 
+/// Kind of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CellKind {
+    Of(Label),
+    /// A name that readers take for a figure, such as that of a process.
+    Number,
+}
+
 /// The cells and facts of a report, by their line.
 struct Lines {
-    cells: BTreeMap<u32, Vec<(Label, String)>>,
+    cells: BTreeMap<u32, Vec<(CellKind, String)>>,
     left: BTreeSet<u32>,
 }
 
 impl Lines {
     fn of(report: &Report, tokens: &Tokens) -> Lines {
-        let mut cells: BTreeMap<u32, Vec<(Label, String)>> = BTreeMap::new();
+        let mut cells: BTreeMap<u32, Vec<(CellKind, String)>> = BTreeMap::new();
         for sheet in &report.sheets {
             add(sheet, tokens, &mut cells);
         }
         for fact in &report.facts {
             let line = cells.entry(fact.line).or_default();
             if line.is_empty() {
-                line.push((tokens.label(&fact.name), fact.text.clone()));
+                line.push((CellKind::Of(tokens.label(&fact.name)), fact.text.clone()));
             }
         }
         let left = report.unread.iter().chain(&report.prose).map(|remark| remark.line);
@@ -262,6 +260,10 @@ impl Lines {
         for (number, text) in part.lines() {
             let cells = self.cells.get(&number).map_or(&[][..], Vec::as_slice);
             let is_end = number == part.first_line() || text.contains("End of Report");
+            if is_end && cells.is_empty() && number != part.first_line() {
+                copy.push_str("End of Report\n");
+                continue;
+            }
             let copied = match (cells.is_empty(), self.left.contains(&number) && !is_end) {
                 (true, true) => None,
                 (true, false) => line::form(tokens, text),
@@ -276,7 +278,7 @@ impl Lines {
     }
 }
 
-fn add(sheet: &Sheet, tokens: &Tokens, cells: &mut BTreeMap<u32, Vec<(Label, String)>>) {
+fn add(sheet: &Sheet, tokens: &Tokens, cells: &mut BTreeMap<u32, Vec<(CellKind, String)>>) {
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
     for row in &sheet.rows {
         let texts: Vec<&str> = row.cells.iter().map(|cell| cell.raw.as_str()).collect();
@@ -284,6 +286,11 @@ fn add(sheet: &Sheet, tokens: &Tokens, cells: &mut BTreeMap<u32, Vec<(Label, Str
         for ((cell, label), column) in row.cells.iter().zip(labels).zip(&sheet.columns) {
             let is_name = OF_NAMES.contains(&sheet.section) && !matches!(column.key, "platform" | "role" | "rac" | "cdb" | "edition");
             let label = if is_name && label == Label::Words { Label::Names } else { label };
+            // The reader knows the unit of the column.
+            let has_unit = !column.key.is_empty() && !matches!(column.unit.base(), "" | "count");
+            let label = if has_unit && cell.reading.value().is_some() { Label::Figures } else { label };
+            let is_number = label == Label::Names && cell.reading.value().is_some();
+            let label = if is_number { CellKind::Number } else { CellKind::Of(label) };
             if !cell.raw.is_empty() {
                 cells.entry(cell.line).or_default().push((label, cell.raw.clone()));
             }

@@ -33,13 +33,13 @@ const OF_WORDS: &str = " event eventname waitevent waitclass 1stevent 2ndevent 1
     latchname enqueuetype(requestreason) namespace cache component pool poolname category class mutextype \
     location name nam platform role edition rac cluster cdb operation nodetype jointype strategy rw ioengine \
     querymode direction backendtype object context waiteventtype type wait call line getmode mutex buffer \
-    advisory suggestion statusoption status t d optype ";
+    advisory suggestion snapshotset 1stevent statusoption status t d optype ";
 /// Words of titles of columns with names, even where their texts are numbers.
 const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid pid tid lid sid serial hash address \
-    port phone instance inst owner schema database databases db tablespace file filename module service query \
-    text sql statement container pdb alias relation index command process action program machine terminal hv ad \
+    port phone instance inst owner schema database databases tablespace file filename module service query \
+    container pdb alias relation command action program machine terminal hv ad name names jobname hostname nodename \
     sqlid obj# file# block# i# # dbid cursor comm path device devices disk title url object subobject \
-    session_id datname relname rolname username groupid queryid userid oid relid plan node ";
+    session_id datname relname rolname username groupid queryid userid oid relid node ";
 /// Titles of columns with figures in spite of such a word.
 const FIGURES: &str = " snapid beginsnapid endsnapid dbtime %dbtime dbcpu buffergets diskreads cpus numcpus \
     waits/txn numcpucores numjobs index# numbuffers \
@@ -49,6 +49,9 @@ const FIGURES: &str = " snapid beginsnapid endsnapid dbtime %dbtime dbcpu buffer
 const OF_TIMES: &str = " time times begin end startup date snaptime timestamp started strtime stamp ";
 /// Words of titles of columns with versions.
 const OF_VERSIONS: &str = " release version kernel platform sysname plumb_version pgprofile_version fioversion osrelease ";
+
+/// Ends of headings such as `Waits /txn`.
+const UNITS_PER: [&str; 6] = ["/txn", "/sec", "/Miss", "/tx", "/exec", "/trans"];
 
 /// Kind of the texts under a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,14 @@ pub enum Label {
     Unknown,
 }
 
+impl Label {
+    /// True if numbers under it are names, too.
+    #[must_use]
+    pub fn is_of_names(self) -> bool {
+        self == Label::Names
+    }
+}
+
 /// The lists of words that stay, and the tokens of all others.
 #[derive(Debug)]
 pub struct Tokens {
@@ -70,6 +81,8 @@ pub struct Tokens {
     names: BTreeSet<String>,
     tokens: HashMap<String, String>,
     taken: HashSet<String>,
+    /// Numbers that are names, with the numbers that replace them.
+    numbers: HashMap<String, usize>,
     /// Next number of a token, by its width.
     next: HashMap<usize, usize>,
     /// Lines and fields that were not understood and are left out.
@@ -85,6 +98,7 @@ impl Tokens {
             names: names.into_iter().map(str::to_string).collect(),
             tokens: HashMap::new(),
             taken: HashSet::new(),
+            numbers: HashMap::new(),
             next: HashMap::new(),
             dropped: 0,
         }
@@ -122,8 +136,16 @@ impl Tokens {
     #[must_use]
     pub fn is_listed(&self, text: &str) -> bool {
         let is_of_words = |chunk: &str| {
-            let parts = || chunk.split(|letter: char| is_mark(letter) || matches!(letter, '_' | '#' | '$' | '%'));
-            let parts = || parts().filter(|part| !part.is_empty());
+            let splits = |letter: char| letter.is_ascii_punctuation() && !matches!(letter, '@' | '\\' | '~');
+            let parts = || chunk.split(splits).filter(|part| !part.is_empty());
+            // A compound with a number is listed as a whole: `1-bk`, but not `db-1`.
+            let whole = chunk.trim_matches(|letter: char| splits(letter)).to_lowercase();
+            if chunk.starts_with(['/', '.']) && chunk.len() > 1 && !chunk.starts_with("/proc/") && !chunk.starts_with("/sys/") {
+                return whole.len() <= 3 && self.words.contains(whole.as_str()) || UNITS_PER.contains(&chunk);
+            }
+            if self.words.contains(whole.as_str()) {
+                return true;
+            }
             if !chunk.contains(|letter: char| letter.is_alphanumeric() || !letter.is_ascii()) {
                 return true;
             }
@@ -150,14 +172,16 @@ impl Tokens {
             Label::Words
         } else if among(FIGURES, &plain) {
             Label::Figures
+        } else if label.trim_end_matches(':').rsplit(' ').next() == Some("db") {
+            Label::Names
         } else if parts.clone().any(|part| !part.is_empty() && among(OF_NAMES, part)) || plain.contains('#') {
             Label::Names
+        } else if !(self.is_listed(&label) || is_figure(&label)) {
+            Label::Unknown
         } else if parts.any(|part| among(OF_TIMES, part)) {
             Label::Times
-        } else if self.is_listed(&label) || is_figure(&label) {
-            Label::Figures
         } else {
-            Label::Unknown
+            Label::Figures
         }
     }
 
@@ -227,7 +251,7 @@ impl Tokens {
     /// True if a word of a sentence is a figure, a listed word, a name of this program, an option,
     /// a file of the kernel, or a setting with its value. A path or an address is none.
     fn stands_alone(&self, word: &str) -> bool {
-        let is_path = word.contains(['@', '\\', '~']) || word.matches(['/', '.', ':']).count() > 1;
+        let is_path = word.contains(['@', '\\', '~', '.', ':']) || word.matches('/').count() > 1;
         let is_kernel = word.starts_with("/proc/") || word.starts_with("/sys/");
         let is_plain = !is_path && !word.starts_with('/') && self.is_listed(word);
         let is_setting = word.split_once('=').is_some_and(|(name, value)| {
@@ -274,6 +298,17 @@ impl Tokens {
             }
         }
         copy
+    }
+
+    /// Returns the text with a number for each number, for columns that readers take for figures.
+    pub fn numbered(&mut self, text: &str) -> String {
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return self.hidden(text);
+        }
+        let width = text.len();
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(text.to_string()).or_insert(next);
+        format!("{number:0width$}")
     }
 
     fn token(&mut self, word: &str) -> String {

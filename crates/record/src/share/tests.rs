@@ -17,7 +17,7 @@ fn nothing_that_is_neither_listed_nor_a_figure_survives() {
         ("52:54:00:12:34:56", "52:54"),
         ("db17", "db17"),
         ("prod-ora7", "ora7"),
-        ("vm", "vm"),
+        ("vm7", "vm7"),
         ("scott/tiger@//db17:1521/PAY", "tiger"),
         ("scott/tiger@//db17:1521/PAY", "scott"),
         ("postgres://alice:s3cret@db17/payroll", "s3cret"),
