@@ -122,7 +122,9 @@ pub fn of_run(bundle: &Path, page: RenderRun, tokens: &mut Tokens) -> Result<Sha
         trace.files = trace.files.iter().map(|file| tokens.hidden(file)).collect();
         files.push((trace::FILE.to_string(), trace.to_bytes()));
     }
-    files.extend(REPORTS.into_iter().zip(page(&record)).map(|(name, text)| (name.to_string(), text.into_bytes())));
+    files.extend(
+        REPORTS.into_iter().zip(page(&record)).map(|(name, text)| (name.to_string(), text.into_bytes())),
+    );
     Ok(files)
 }
 
@@ -162,7 +164,8 @@ const OF_COMMANDS: [&str; 3] = ["command", "file", "receipt"];
 /// Fields of these tables with words and figures of this program.
 const KEPT: &str = " timeout shell exit_codes kind better take at_least at_most unit ";
 /// Fields of a study with sentences in this program's words.
-const SENTENCES: &str = " expect order expects sought workload target blocks data_seed rows column statistic phase ";
+const SENTENCES: &str =
+    " expect order expects sought workload target blocks data_seed rows column statistic phase ";
 
 /// Replaces the names in a study's file.
 fn study(tokens: &mut Tokens, values: &mut Table) {

@@ -7,18 +7,27 @@
 use super::CellKind;
 use plumb_record::share::{Label, Tokens, is_figure, is_stamp};
 
-/// Copies a line by the cells in it, in their order; the rest by [`rest`].
+/// Copies a line by the cells in it; the rest by [`rest`].
 pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(CellKind, String)]) -> String {
     let mut copy = String::with_capacity(text.len());
     let (mut at, mut label) = (0, "");
-    for (kind, raw) in cells {
-        let Some(found) = whole(text, at, raw) else { continue };
+    for (found, kind, raw) in places(text, cells) {
         copy.push_str(&rest_behind(tokens, label, &text[at..found]));
-        label = if *kind == CellKind::Of(Label::Words) { raw } else { "" };
+        label = match kind {
+            // A function that is no listed word has a figure behind it, too.
+            CellKind::Of(Label::Words) => {
+                if tokens.is_listed(raw) {
+                    raw
+                } else {
+                    "value"
+                }
+            }
+            _ => "",
+        };
         // Statspack puts another name and value behind a figure.
         let is_first = raw.split_whitespace().next().is_some_and(is_figure) || raw.starts_with('(');
         let begins = is_first && !is_figure(raw);
-        match *kind {
+        match kind {
             CellKind::Number => copy.push_str(&tokens.numbered(raw)),
             CellKind::Of(Label::Figures | Label::Times | Label::Unknown) if begins && !is_stamp(raw) => {
                 copy.push_str(&rest(tokens, raw));
@@ -31,9 +40,41 @@ pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(CellKind, String)
     copy
 }
 
+/// Returns the places of cells in a line, in the order of the line. A cell that the line does not
+/// print is left out; one that is behind the place of the next cell is sought again in the rest.
+fn places<'c>(text: &str, cells: &'c [(CellKind, String)]) -> Vec<(usize, CellKind, &'c str)> {
+    let mut places: Vec<(usize, CellKind, &str)> = Vec::new();
+    let mut left = Vec::new();
+    let mut at = 0;
+    for (number, (kind, raw)) in cells.iter().enumerate() {
+        let next = cells.get(number + 1).and_then(|(_, next)| whole(text, at, next));
+        match whole(text, at, raw) {
+            Some(found) if next.is_none_or(|next| found <= next) => {
+                places.push((found, *kind, raw));
+                at = found + raw.len();
+            }
+            _ => left.push((*kind, raw)),
+        }
+    }
+    for (kind, raw) in left {
+        let mut from = 0;
+        while let Some(found) = whole(text, from, raw) {
+            let end = found + raw.len();
+            if places.iter().all(|(other, _, own)| end <= *other || other + own.len() <= found) {
+                places.push((found, kind, raw));
+                break;
+            }
+            from = end;
+        }
+    }
+    places.sort_by_key(|(found, ..)| *found);
+    places
+}
+
 /// Returns the place of a cell at or after a byte, where no letter of it is part of a longer word.
 fn whole(text: &str, from: usize, raw: &str) -> Option<usize> {
-    let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let is_part =
+        |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     text[from..].match_indices(raw).map(|(at, _)| from + at).find(|at| {
         let before = text[..*at].chars().next_back();
         let is_apart = !(is_part(before) && is_part(raw.chars().next()));
@@ -41,23 +82,36 @@ fn whole(text: &str, from: usize, raw: &str) -> Option<usize> {
     })
 }
 
-/// Copies a line without a cell, such as a head; `None` if it has a word that is not listed before
-/// the first assignment, because then it is no head.
-pub(super) fn form(tokens: &mut Tokens, text: &str) -> Option<String> {
+/// Copies a line without a cell, such as a head. `None` if it has a word that is not listed before
+/// the first assignment, because then it is no head, unless a row follows it.
+pub(super) fn form(tokens: &mut Tokens, text: &str, is_above_row: bool) -> Option<String> {
     let end = text.find([':', '=']).unwrap_or(text.len());
     let head = &text[..end];
     let is_head = head.split_whitespace().all(|word| {
         let word = word.trim_matches(['(', ')', '[', ']', ',', ';', '|', '\'', '"', '>', '<']);
         tokens.is_listed(word) || is_figure(word) || is_versioned(tokens, word)
     });
-    is_head.then(|| rest(tokens, text))
+    match (is_head, is_above_row) {
+        (true, _) => Some(rest(tokens, text)),
+        (false, true) => Some(tokens.hidden(text)),
+        (false, false) => None,
+    }
+}
+
+/// Copies a line without a word.
+pub(super) fn ruler(text: &str) -> Option<String> {
+    let has_word = text.contains(|letter: char| letter.is_alphanumeric() || !letter.is_ascii());
+    (!has_word).then(|| text.to_string())
 }
 
 /// True for `fio-3.36`: a listed word with a version.
 fn is_versioned(tokens: &Tokens, run: &str) -> bool {
-    let is_part = |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_part =
+        |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     run.split_once('-').is_some_and(|(word, version)| {
-        tokens.is_listed(word) && (2..=3).contains(&version.split('.').count()) && version.split('.').all(is_part)
+        tokens.is_listed(word)
+            && (2..=3).contains(&version.split('.').count())
+            && version.split('.').all(is_part)
     })
 }
 
@@ -69,7 +123,8 @@ pub(super) fn rest(tokens: &mut Tokens, text: &str) -> String {
 /// Copies a text behind a label.
 fn rest_behind(tokens: &mut Tokens, label: &str, text: &str) -> String {
     let label = if tokens.is_listed(label) { label.to_string() } else { String::new() };
-    let mut walk = Walk { copy: String::with_capacity(text.len()), label, is_list: false, hides: Hides::Nothing };
+    let mut walk =
+        Walk { copy: String::with_capacity(text.len()), label, is_list: false, hides: Hides::Nothing };
     let mut left = text;
     while !left.is_empty() {
         let end = end_of_run(left);
@@ -131,8 +186,15 @@ impl Walk {
             self.label.clear();
         }
         // The value of an option of a command is an argument.
-        let is_option = run.strip_prefix('-').is_some_and(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()));
-        let stays = self.hides == Hides::Nothing && if is_number { self.is_figure_here(tokens, run, behind) } else { tokens.is_listed(run) || is_versioned(tokens, run) };
+        let is_option = run
+            .strip_prefix('-')
+            .is_some_and(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()));
+        let stays = self.hides == Hides::Nothing
+            && if is_number {
+                self.is_figure_here(tokens, run, behind)
+            } else {
+                tokens.is_listed(run) || is_versioned(tokens, run)
+            };
         match stays {
             true => self.copy.push_str(run),
             false => self.copy.push_str(&tokens.hidden(run)),
@@ -157,15 +219,20 @@ impl Walk {
 
     fn is_figure_here(&self, tokens: &Tokens, run: &str, behind: &str) -> bool {
         let next = behind[..end_of_run(behind)].trim();
-        let is_label = |words: &str| !words.is_empty() && tokens.is_listed(words) && tokens.label(words) != Label::Names;
+        let is_label =
+            |words: &str| !words.is_empty() && tokens.is_listed(words) && tokens.label(words) != Label::Names;
         let has_unit = run.ends_with(|letter: char| letter.is_alphabetic() || letter == '%');
         let last = self.label.rsplit(' ').next().unwrap_or_default();
-        has_unit || self.is_list || is_label(&self.label) && is_label(last) || self.label.is_empty() && is_label(next)
+        has_unit
+            || self.is_list
+            || is_label(&self.label) && is_label(last)
+            || self.label.is_empty() && is_label(next)
     }
 
     /// Reads the marks behind a run: an assignment after a label of names hides what follows.
     fn marks(&mut self, tokens: &Tokens, marks: &str, is_assigned: bool) {
-        self.copy.extend(marks.chars().map(|mark| if mark.is_control() && mark != '\t' { ' ' } else { mark }));
+        self.copy
+            .extend(marks.chars().map(|mark| if mark.is_control() && mark != '\t' { ' ' } else { mark }));
         if marks.contains([',', ';', '|', '\t', '(', '{', '}']) && self.hides == Hides::All {
             self.hides = Hides::Nothing;
         }

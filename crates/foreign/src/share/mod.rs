@@ -32,13 +32,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Sections whose columns of words have names: the head of a report.
-const OF_NAMES: [&str; 5] = [
-    "database",
-    "host",
-    "instance",
-    "compared_databases",
-    "included_instances",
-];
+const OF_NAMES: [&str; 5] = ["database", "host", "instance", "compared_databases", "included_instances"];
 
 /// Returns the copy of a file. Fails if no part of it is understood.
 ///
@@ -66,7 +60,7 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
             Begins::Page(_) => copied.push_str(&page(tokens, &part)),
             Begins::Script(_) => copied.push_str(&script(tokens, &part)),
             _ if reader.kind.contains("JSON") => copied.push_str(&embedded(tokens, &part)),
-            _ => Lines::of(&report, tokens).copy(&part, tokens, &mut copied),
+            _ => Lines::of(&report, &part, tokens).copy(&part, tokens, &mut copied),
         }
     }
     if is_known {
@@ -92,7 +86,9 @@ pub fn tables(bundle: &Path, tokens: &mut Tokens) -> Result<Option<String>, Fore
             let labels = labels(tokens, &table.columns, &texts);
             let cells = labels.into_iter().zip(&texts);
             let cells: Vec<Value> = cells
-                .map(|(label, text)| serde_json::json!({ "raw": tokens.value(label, text), "line": row.line }))
+                .map(
+                    |(label, text)| serde_json::json!({ "raw": tokens.value(label, text), "line": row.line }),
+                )
                 .collect();
             rows.push(serde_json::json!({ "cells": cells }));
         }
@@ -165,19 +161,22 @@ fn page(tokens: &mut Tokens, part: &SourcePart<'_>) -> String {
         let PageTable { heading, before, summary, notes, names, rows, .. } = table;
         let title = |tokens: &mut Tokens, text: &str| hypertext(&line::rest(tokens, text));
         let _ = writeln!(copy, "<h3>{}</h3>", title(tokens, &heading.raw));
-        let notes: String = notes.iter().map(|note| format!("<li>{}</li>", title(tokens, &note.text))).collect();
+        let notes: String =
+            notes.iter().map(|note| format!("<li>{}</li>", title(tokens, &note.text))).collect();
         let before = title(tokens, &before);
         let _ = writeln!(copy, "<ul>{notes}</ul>{before}<table summary=\"{}\">", title(tokens, &summary));
         if names.iter().any(|name| !name.is_empty()) {
-            let heads: Vec<String> = names.iter().map(|name| format!("<th>{}</th>", title(tokens, name))).collect();
+            let heads: Vec<String> =
+                names.iter().map(|name| format!("<th>{}</th>", title(tokens, name))).collect();
             let _ = writeln!(copy, "<tr>{}</tr>", heads.concat());
         }
         for (_, cells) in rows {
             let texts: Vec<&str> = cells.iter().map(|cell| cell.raw.as_str()).collect();
             let labels = labels(tokens, &names, &texts);
-            let cells = labels.into_iter().zip(&texts).map(|(label, text)| {
-                format!("<td>{}</td>", hypertext(&tokens.value(label, text)))
-            });
+            let cells = labels
+                .into_iter()
+                .zip(&texts)
+                .map(|(label, text)| format!("<td>{}</td>", hypertext(&tokens.value(label, text))));
             let cells: Vec<String> = cells.collect();
             let _ = writeln!(copy, "<tr>{}</tr>", cells.concat());
         }
@@ -195,9 +194,12 @@ fn hypertext(text: &str) -> String {
 
 /// Returns the label of each cell of a row. A cell without a heading is the value of the name before it.
 fn labels(tokens: &Tokens, names: &[String], texts: &[&str]) -> Vec<Label> {
-    let is_pairs = names.iter().all(String::is_empty) || matches!(names, [one, two] if one == "Name" && two == "Value");
+    let is_pairs =
+        names.iter().all(String::is_empty) || matches!(names, [one, two] if one == "Name" && two == "Value");
     let headed = names.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
-    let is_head = ["Host Name", "DB Name", "DB Id", "Instance"].iter().any(|head| names.iter().any(|name| name == head));
+    let is_head = ["Host Name", "DB Name", "DB Id", "Instance"]
+        .iter()
+        .any(|head| names.iter().any(|name| name == head));
     let first = names.first().map(String::as_str).unwrap_or_default();
     (0..texts.len())
         .map(|at| {
@@ -206,13 +208,26 @@ fn labels(tokens: &Tokens, names: &[String], texts: &[&str]) -> Vec<Label> {
             match (is_pairs, at % 2) {
                 (true, 1) => of_value(tokens, texts[at - 1]),
                 (true, _) => Label::Words,
-                _ if name.is_empty() && at == headed && at > 0 && is_figure(texts[at]) && !tokens.label(&names[at - 1]).is_of_names() => Label::Figures,
+                _ if name.is_empty()
+                    && at == headed
+                    && at > 0
+                    && is_figure(texts[at])
+                    && !tokens.label(&names[at - 1]).is_of_names() =>
+                {
+                    Label::Figures
+                }
                 _ if name.is_empty() && at >= headed && headed > 0 => match (at - headed) % 2 {
                     0 => Label::Words,
                     _ => of_value(tokens, texts[at - 1]),
                 },
-                _ if first == "Parameter Name" && at > 0 => of_value(tokens, texts[0]),
-                _ if is_head && label == Label::Words && !matches!(name, "Platform" | "Role" | "RAC" | "Edition" | "CDB") => {
+                _ if first == "Parameter Name" && at > 0 => match of_value(tokens, texts[0]) {
+                    Label::Figures | Label::Times | Label::Words => Label::Values,
+                    label => label,
+                },
+                _ if is_head
+                    && label == Label::Words
+                    && !matches!(name, "Platform" | "Role" | "RAC" | "Edition" | "CDB") =>
+                {
                     Label::Names
                 }
                 _ => label,
@@ -238,10 +253,14 @@ enum CellKind {
 struct Lines {
     cells: BTreeMap<u32, Vec<(CellKind, String)>>,
     left: BTreeSet<u32>,
+    /// Lines above the rows of a table and between them: heads and rulers.
+    heads: BTreeSet<u32>,
+    /// Lines between the heading of a table and its first row: heads of columns.
+    names: BTreeSet<u32>,
 }
 
 impl Lines {
-    fn of(report: &Report, tokens: &Tokens) -> Lines {
+    fn of(report: &Report, part: &SourcePart<'_>, tokens: &Tokens) -> Lines {
         let mut cells: BTreeMap<u32, Vec<(CellKind, String)>> = BTreeMap::new();
         for sheet in &report.sheets {
             add(sheet, tokens, &mut cells);
@@ -253,7 +272,13 @@ impl Lines {
             }
         }
         let left = report.unread.iter().chain(&report.prose).map(|remark| remark.line);
-        Lines { cells, left: left.chain(report.skipped.iter().copied()).collect() }
+        let left = left.chain(report.skipped.iter().copied()).collect();
+        let mut names = BTreeSet::new();
+        for sheet in &report.sheets {
+            let first = sheet.rows.iter().flat_map(|row| row.cells.iter().map(|cell| cell.line)).min();
+            names.extend(sheet.line + 1..first.unwrap_or(0));
+        }
+        Lines { cells, left, heads: heads(report, part), names }
     }
 
     fn copy(&self, part: &SourcePart<'_>, tokens: &mut Tokens, copy: &mut String) {
@@ -266,7 +291,10 @@ impl Lines {
             }
             let copied = match (cells.is_empty(), self.left.contains(&number) && !is_end) {
                 (true, true) => None,
-                (true, false) => line::form(tokens, text),
+                (true, false) if self.heads.contains(&number) || is_end || text.is_empty() => {
+                    line::form(tokens, text, self.names.contains(&number))
+                }
+                (true, false) => line::ruler(text),
                 (false, _) => Some(line::cells(tokens, text, cells)),
             };
             tokens.dropped += u64::from(copied.is_none());
@@ -278,13 +306,32 @@ impl Lines {
     }
 }
 
+/// Returns the lines that may be heads: from the heading of a table to its last row, and the lines
+/// without a blank one between them and the first row.
+fn heads(report: &Report, part: &SourcePart<'_>) -> BTreeSet<u32> {
+    const ABOVE_MOST: usize = 8;
+    let lines: BTreeMap<u32, &str> = part.lines().collect();
+    let mut heads: BTreeSet<u32> = report.empty.iter().map(|remark| remark.line).collect();
+    let is_empty = |text: &str| text.trim() == "No data exists for this section of the report.";
+    heads.extend(lines.iter().filter(|(_, text)| is_empty(text)).map(|(line, _)| *line));
+    for sheet in &report.sheets {
+        let rows = || sheet.rows.iter().flat_map(|row| row.cells.iter().map(|cell| cell.line));
+        let (Some(first), Some(last)) = (rows().min(), rows().max()) else { continue };
+        heads.extend(sheet.line.min(first)..=last);
+        let above = (0..first).rev().take(ABOVE_MOST);
+        heads.extend(above.take_while(|line| lines.get(line).is_some_and(|text| !text.trim().is_empty())));
+    }
+    heads
+}
+
 fn add(sheet: &Sheet, tokens: &Tokens, cells: &mut BTreeMap<u32, Vec<(CellKind, String)>>) {
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
     for row in &sheet.rows {
         let texts: Vec<&str> = row.cells.iter().map(|cell| cell.raw.as_str()).collect();
         let labels = labels(tokens, &names, &texts);
         for ((cell, label), column) in row.cells.iter().zip(labels).zip(&sheet.columns) {
-            let is_name = OF_NAMES.contains(&sheet.section) && !matches!(column.key, "platform" | "role" | "rac" | "cdb" | "edition");
+            let is_name = OF_NAMES.contains(&sheet.section)
+                && !matches!(column.key, "platform" | "role" | "rac" | "cdb" | "edition");
             let label = if is_name && label == Label::Words { Label::Names } else { label };
             // The reader knows the unit of the column.
             let has_unit = !column.key.is_empty() && !matches!(column.unit.base(), "" | "count");

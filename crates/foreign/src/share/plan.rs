@@ -10,13 +10,46 @@ use serde_json::Value;
 
 /// Lines below an operator that have figures and words of PostgreSQL alone.
 const OF_FIGURES: [&str; 40] = [
-    "Buffers", "I/O Timings", "Planning Time", "Execution Time", "Total runtime", "Sort Method", "Heap Fetches",
-    "Heap Blocks", "Buckets", "Batches", "Memory Usage", "Peak Memory Usage", "Disk Usage", "Workers Planned",
-    "Workers Launched", "Timing", "Functions", "Options", "Cache Mode", "Hits", "WAL", "Full-sort Groups",
-    "Pre-sorted Groups", "Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck",
-    "Rows Removed by Conflict Filter", "Planned Partitions", "HashAgg Batches", "Index Searches", "Storage",
-    "Planning", "JIT", "Partial Mode", "Inner Unique", "Subplans Removed", "Single Copy", "Serialization",
-    "Memory", "Conflicting Tuples",
+    "Buffers",
+    "I/O Timings",
+    "Planning Time",
+    "Execution Time",
+    "Total runtime",
+    "Sort Method",
+    "Heap Fetches",
+    "Heap Blocks",
+    "Buckets",
+    "Batches",
+    "Memory Usage",
+    "Peak Memory Usage",
+    "Disk Usage",
+    "Workers Planned",
+    "Workers Launched",
+    "Timing",
+    "Functions",
+    "Options",
+    "Cache Mode",
+    "Hits",
+    "WAL",
+    "Full-sort Groups",
+    "Pre-sorted Groups",
+    "Rows Removed by Filter",
+    "Rows Removed by Join Filter",
+    "Rows Removed by Index Recheck",
+    "Rows Removed by Conflict Filter",
+    "Planned Partitions",
+    "HashAgg Batches",
+    "Index Searches",
+    "Storage",
+    "Planning",
+    "JIT",
+    "Partial Mode",
+    "Inner Unique",
+    "Subplans Removed",
+    "Single Copy",
+    "Serialization",
+    "Memory",
+    "Conflicting Tuples",
 ];
 
 /// Copies the lines of a plan.
@@ -86,11 +119,14 @@ fn explained(line: &str, tokens: &mut Tokens) -> Option<String> {
             return Some(format!("{indent}{part}{name}{}", line::rest(tokens, figures)));
         }
     }
-    if text.starts_with('(') && (text.ends_with(" rows)") || text.ends_with(" row)")) || text.trim_matches('-').is_empty() {
+    if text.starts_with('(') && (text.ends_with(" rows)") || text.ends_with(" row)"))
+        || text.trim_matches('-').is_empty()
+    {
         return Some(line::rest(tokens, line));
     }
     let (name, value) = text.split_once(':')?;
-    if OF_FIGURES.contains(&name.trim()) || name.starts_with("Worker ") && is_figure(&name["Worker ".len()..]) {
+    if OF_FIGURES.contains(&name.trim()) || name.starts_with("Worker ") && is_figure(&name["Worker ".len()..])
+    {
         return Some(format!("{indent}{name}:{}", line::rest(tokens, value)));
     }
     let is_known = tokens.is_listed(name) && name.len() <= 40 && value.starts_with(' ');
@@ -107,10 +143,13 @@ fn triggered(name: &str, tokens: &mut Tokens) -> String {
 fn operator(title: &str, tokens: &mut Tokens) -> String {
     let end = [" using ", " on "].iter().filter_map(|word| title.find(word)).min().unwrap_or(title.len());
     let (operation, objects) = title.split_at(end);
-    let operation = if tokens.is_listed(operation) { operation.to_string() } else { tokens.hidden(operation) };
+    let operation =
+        if tokens.is_listed(operation) { operation.to_string() } else { tokens.hidden(operation) };
     let mut copy = operation;
     let (using, on) = match objects.strip_prefix(" using ") {
-        Some(index) => index.split_once(" on ").map_or((Some(index), None), |(index, on)| (Some(index), Some(on))),
+        Some(index) => {
+            index.split_once(" on ").map_or((Some(index), None), |(index, on)| (Some(index), Some(on)))
+        }
         None => (None, objects.strip_prefix(" on ")),
     };
     for (word, names) in [(" using ", using), (" on ", on)] {
@@ -136,11 +175,14 @@ impl Table {
         let text = line.trim();
         let mark = if line.contains('\t') { '\t' } else { '|' };
         let cells: Vec<&str> = line.split(mark).collect();
-        let is_head = cells.iter().any(|cell| cell.trim() == "Operation") && cells.iter().any(|cell| cell.trim() == "Id");
+        let is_head = cells.iter().any(|cell| cell.trim() == "Operation")
+            && cells.iter().any(|cell| cell.trim() == "Id");
         if is_head {
             (self.is_predicates, self.is_notes) = (false, false);
             self.labels = cells.iter().map(|cell| cell.trim().to_string()).collect();
-            return Some(cells.iter().map(|cell| line::rest(tokens, cell)).collect::<Vec<_>>().join(&mark.to_string()));
+            return Some(
+                cells.iter().map(|cell| line::rest(tokens, cell)).collect::<Vec<_>>().join(&mark.to_string()),
+            );
         }
         if self.labels.is_empty() {
             return None;

@@ -39,7 +39,8 @@ pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
     })?;
     let left_out = tokens.dropped;
     if arguments.json {
-        let rows = tokens.all().into_iter().map(|(token, word)| json!({ "replaced_by": token, "word": word }));
+        let rows =
+            tokens.all().into_iter().map(|(token, word)| json!({ "replaced_by": token, "word": word }));
         output::print_json(&json!({
             "output": arguments.output.display().to_string(),
             "files": files.len(),
@@ -48,8 +49,8 @@ pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
         }))?;
         return Ok(Outcome::Fine);
     }
-    let verified =
-        verified.map_or(String::new(), |verified| format!(", and verifies with the hash {}", verified.evidence));
+    let verified = verified
+        .map_or(String::new(), |verified| format!(", and verifies with the hash {}", verified.evidence));
     output::print(&format!(
         "{} has {}; {} replaced, {} not understood and left out{verified}\n",
         arguments.output.display(),
@@ -58,7 +59,11 @@ pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
         output::counted(left_out, "line or field"),
     ))?;
     let head = ["REPLACED BY", "WORD"].map(String::from).to_vec();
-    let rows = tokens.all().into_iter().take(SHOWN_MOST).map(|(token, word)| vec![token.to_string(), word.to_string()]);
+    let rows = tokens
+        .all()
+        .into_iter()
+        .take(SHOWN_MOST)
+        .map(|(token, word)| vec![token.to_string(), word.to_string()]);
     output::print(&output::aligned_under_head(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
     if tokens.len() > SHOWN_MOST {
         output::print(&format!("and {} more; --json lists all\n", tokens.len() - SHOWN_MOST))?;

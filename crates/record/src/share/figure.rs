@@ -39,7 +39,9 @@ fn is_range(text: &str) -> bool {
 
 /// True for digits with at most one point, or groups of three, an exponent and a unit.
 fn is_number(text: &str) -> bool {
-    let end = text.find(|letter: char| !(letter.is_ascii_digit() || matches!(letter, '.' | ','))).unwrap_or(text.len());
+    let end = text
+        .find(|letter: char| !(letter.is_ascii_digit() || matches!(letter, '.' | ',')))
+        .unwrap_or(text.len());
     let (body, mut unit) = text.split_at(end);
     if let Some(power) = unit.strip_prefix(['e', 'E']) {
         let power = power.trim_start_matches(['+', '-']);
@@ -58,7 +60,8 @@ fn is_number(text: &str) -> bool {
 
 fn is_clock(text: &str) -> bool {
     let parts: Vec<&str> = text.split(':').collect();
-    let is_whole = |part: &str| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_whole =
+        |part: &str| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_last = |part: &str| is_whole(part.split('.').next().unwrap_or_default()) && is_number(part);
     (2..=3).contains(&parts.len())
         && parts[..parts.len() - 1].iter().all(|part| is_whole(part))
@@ -73,11 +76,24 @@ pub fn is_stamp(text: &str) -> bool {
         cet cest average mai okt dez ";
     let is_word = |word: &str| {
         let word = word.to_lowercase();
-        word.bytes().all(|byte| byte.is_ascii_digit()) && word.len() <= 9 || NAMED.contains(&format!(" {word} "))
+        word.bytes().all(|byte| byte.is_ascii_digit()) && word.len() <= 9
+            || NAMED.contains(&format!(" {word} "))
     };
     let parts = || text.split(|letter: char| !letter.is_alphanumeric()).filter(|part| !part.is_empty());
     // `2024-09-04T12:07:20` has a letter between digits.
-    let is_part = |part: &str| is_word(part) || part.split(['T', 'Z']).all(|part| part.is_empty() || is_word(part));
-    let has_marks = text.contains([':', '-', '/']) || parts().any(|part| part.bytes().all(|byte| byte.is_ascii_alphabetic()));
-    text.len() <= LETTERS_MOST && has_marks && parts().next().is_some() && parts().all(is_part)
+    let is_part =
+        |part: &str| is_word(part) || part.split(['T', 'Z']).all(|part| part.is_empty() || is_word(part));
+    let is_marked = |chunk: &str| {
+        let points = chunk.matches('.').count();
+        let clock = chunk.split_once('T').map_or(chunk, |(_, clock)| clock);
+        let is_date = chunk.contains(['-', '/']) && chunk.split(['-', '/']).count() == 3 && points == 0;
+        is_clock(clock.split(['+', 'Z']).next().unwrap_or_default()) && chunk.contains(':') || is_date
+    };
+    let has_name = || parts().any(|part| part.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let has_marks =
+        text.split_whitespace().any(|chunk| is_marked(chunk.trim_matches([',', '(', ')']))) || has_name();
+    let is_all =
+        text.split_whitespace().all(|chunk| is_marked(chunk) || !chunk.trim_end_matches(':').contains(':'))
+            && text.matches('.').count() < 4;
+    text.len() <= LETTERS_MOST && has_marks && is_all && parts().next().is_some() && parts().all(is_part)
 }

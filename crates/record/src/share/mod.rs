@@ -37,7 +37,7 @@ const OF_WORDS: &str = " event eventname waitevent waitclass 1stevent 2ndevent 1
 /// Words of titles of columns with names, even where their texts are numbers.
 const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid pid tid lid sid serial hash address \
     port phone instance inst owner schema database databases tablespace file filename module service query \
-    container pdb alias relation command action program machine terminal hv ad name names jobname hostname nodename \
+    container pdb alias relation command action program machine terminal hv ad name names dbname datid listener dest domain jobname hostname nodename \
     sqlid obj# file# block# i# # dbid cursor comm path device devices disk title url object subobject \
     session_id datname relname rolname username groupid queryid userid oid relid node ";
 /// Titles of columns with figures in spite of such a word.
@@ -48,7 +48,8 @@ const FIGURES: &str = " snapid beginsnapid endsnapid dbtime %dbtime dbcpu buffer
 /// Words of titles of columns with times of day.
 const OF_TIMES: &str = " time times begin end startup date snaptime timestamp started strtime stamp ";
 /// Words of titles of columns with versions.
-const OF_VERSIONS: &str = " release version kernel platform sysname plumb_version pgprofile_version fioversion osrelease ";
+const OF_VERSIONS: &str =
+    " release version kernel platform sysname plumb_version pgprofile_version fioversion osrelease ";
 
 /// Ends of headings such as `Waits /txn`.
 const UNITS_PER: [&str; 6] = ["/txn", "/sec", "/Miss", "/tx", "/exec", "/trans"];
@@ -61,6 +62,8 @@ pub enum Label {
     Versions,
     Words,
     Names,
+    /// Figures and listed words, as the values of a parameter.
+    Values,
     /// Figures with a unit stay: the unit says that they are figures.
     Unknown,
 }
@@ -140,7 +143,11 @@ impl Tokens {
             let parts = || chunk.split(splits).filter(|part| !part.is_empty());
             // A compound with a number is listed as a whole: `1-bk`, but not `db-1`.
             let whole = chunk.trim_matches(|letter: char| splits(letter)).to_lowercase();
-            if chunk.starts_with(['/', '.']) && chunk.len() > 1 && !chunk.starts_with("/proc/") && !chunk.starts_with("/sys/") {
+            if chunk.starts_with(['/', '.'])
+                && chunk.len() > 1
+                && !chunk.starts_with("/proc/")
+                && !chunk.starts_with("/sys/")
+            {
                 return whole.len() <= 3 && self.words.contains(whole.as_str()) || UNITS_PER.contains(&chunk);
             }
             if self.words.contains(whole.as_str()) {
@@ -162,7 +169,8 @@ impl Tokens {
         let among = |list: &str, word: &str| list.contains(&format!(" {word} "));
         // A number of something is a count, a number alone a name.
         let label = label.to_lowercase().replace("number of", "count of");
-        let plain: String = label.chars().filter(|letter| !matches!(letter, ' ' | '_' | ':' | '\n')).collect();
+        let plain: String =
+            label.chars().filter(|letter| !matches!(letter, ' ' | '_' | ':' | '\n')).collect();
         let mut parts = label.split(|letter: char| {
             letter.is_whitespace() || matches!(letter, '_' | ':' | '(' | ')' | '/' | '.' | ',' | '[' | ']')
         });
@@ -192,8 +200,12 @@ impl Tokens {
             Label::Times => is_figure(text) || is_stamp(text) || self.is_missing(text),
             Label::Versions => return self.version(text),
             Label::Words => self.is_listed(text) || self.is_cut(text),
-            Label::Names => false,
-            Label::Unknown => is_figure(text) && text.contains(|letter: char| letter.is_alphabetic() || letter == '%'),
+            Label::Values => is_figure(text) || self.is_missing(text) || self.is_listed(text),
+            // The name of the sum of rows.
+            Label::Names => matches!(text.trim_end_matches(':'), "Total" | "TOTAL" | "Sum" | "Avg"),
+            Label::Unknown => {
+                is_figure(text) && text.contains(|letter: char| letter.is_alphabetic() || letter == '%')
+            }
         };
         if stays { text.to_string() } else { self.hidden(text) }
     }
@@ -220,7 +232,9 @@ impl Tokens {
                 copy.push_str(&self.token(&rest[..end]));
             }
             let mark = rest[end..].chars().next();
-            copy.extend(mark.map(|mark| if mark.is_control() && mark != '\n' && mark != '\t' { ' ' } else { mark }));
+            copy.extend(
+                mark.map(|mark| if mark.is_control() && mark != '\n' && mark != '\t' { ' ' } else { mark }),
+            );
             rest = &rest[end + mark.map_or(0, char::len_utf8)..];
         }
         copy
@@ -257,13 +271,21 @@ impl Tokens {
         let is_setting = word.split_once('=').is_some_and(|(name, value)| {
             self.names.contains(name) && (is_figure(value) || self.names.contains(value))
         });
-        is_figure(word) || is_plain || is_setting || self.names.contains(word) || is_kernel && self.is_listed(word)
+        is_figure(word)
+            || is_plain
+            || is_setting
+            || self.names.contains(word)
+            || is_kernel && self.is_listed(word)
     }
 
     /// True if a text stands for a figure that is missing.
     fn is_missing(&self, text: &str) -> bool {
         let text = text.trim().to_lowercase();
-        !text.contains(char::is_alphanumeric) || matches!(text.as_str(), "n/a" | "null" | "nan" | "inf" | "-nan" | "true" | "false" | "yes" | "no")
+        !text.contains(char::is_alphanumeric)
+            || matches!(
+                text.as_str(),
+                "n/a" | "null" | "nan" | "inf" | "-nan" | "true" | "false" | "yes" | "no"
+            )
     }
 
     /// True if the words of a text are listed and the last one begins a listed word, because the
@@ -272,7 +294,8 @@ impl Tokens {
         const CUT_LEAST: usize = 12;
         let is_mark = |letter: char| !letter.is_alphanumeric();
         let text = text.trim_end();
-        let start = text.rfind(is_mark).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
+        let start =
+            text.rfind(is_mark).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
         let last = text[start..].to_lowercase();
         let begins = || self.words.iter().any(|word| word.starts_with(&last));
         text.chars().count() >= CUT_LEAST && start > 0 && self.is_listed(&text[..start]) && begins()
@@ -280,6 +303,9 @@ impl Tokens {
 
     /// Returns a version or a platform: numbers of at most three digits and listed words stay.
     fn version(&mut self, text: &str) -> String {
+        if text.contains([':', '@', '/', '=', '\\']) {
+            return self.hidden(text);
+        }
         // Four parts of a release look like an address; its third one is 0.
         const RELEASES: [&str; 7] = ["9", "11", "12", "18", "19", "21", "23"];
         let is_address = |chunk: &str| {
@@ -291,7 +317,9 @@ impl Tokens {
             let end = piece.trim_end_matches(|letter: char| !letter.is_alphanumeric());
             let is_number = |part: &str| part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
             let stays = !is_address(end)
-                && end.split('.').all(|part| is_number(part) || self.words.contains(part.to_lowercase().as_str()));
+                && end
+                    .split('.')
+                    .all(|part| is_number(part) || self.words.contains(part.to_lowercase().as_str()));
             match stays {
                 true => copy.push_str(piece),
                 false => copy.push_str(&self.hidden(piece)),

@@ -56,12 +56,16 @@ fn nothing_that_is_neither_listed_nor_a_figure_survives() {
     ];
     for (text, part) in HOSTILE {
         let mut tokens = tokens();
-        for label in ["DB Name", "Waits", "Event", "Begin Snap Time", "Kundennummer", "Release", "Platform", ""] {
+        for label in
+            ["DB Name", "Waits", "Event", "Begin Snap Time", "Kundennummer", "Release", "Platform", ""]
+        {
             let label = tokens.label(label);
             let copy = tokens.value(label, text);
             assert!(!copy.contains(part), "{label:?} {text}: {copy}");
         }
-        for copy in [tokens.hidden(text), tokens.sentence(&format!("it read {text}, 12 times")), tokens.name(text)] {
+        for copy in
+            [tokens.hidden(text), tokens.sentence(&format!("it read {text}, 12 times")), tokens.name(text)]
+        {
             assert!(!copy.contains(part), "{text}: {copy}");
         }
     }
@@ -117,7 +121,8 @@ fn equal_words_have_equal_tokens_of_their_width() {
     assert_eq!((words[0], words[2]), (words[4], words[7]), "{copy}");
     let all: BTreeSet<String> = (0..5000).map(|number| tokens.hidden(&format!("n{number:04}"))).collect();
     assert_eq!(all.len(), 5000, "each word has its own");
-    let short: BTreeSet<String> = ('a'..='z').chain('0'..='9').map(|letter| tokens.hidden(&letter.to_string())).collect();
+    let short: BTreeSet<String> =
+        ('a'..='z').chain('0'..='9').map(|letter| tokens.hidden(&letter.to_string())).collect();
     assert_eq!(short.len(), 36);
 }
 
@@ -128,7 +133,8 @@ fn a_sentence_keeps_listed_words_and_figures_that_stand_alone() {
     assert_eq!(tokens.sentence(kept), kept);
     let kept = "O_DIRECT in the flags of 6 of 6 data files (sort_area_size=64M)";
     assert_eq!(tokens.sentence(kept), kept);
-    let copy = tokens.sentence("could not read /data/service/orders: the table 'service data' of master.filter.");
+    let copy =
+        tokens.sentence("could not read /data/service/orders: the table 'service data' of master.filter.");
     assert!(!["service", "orders", "master", "filter"].iter().any(|word| copy.contains(word)), "{copy}");
 }
 

@@ -69,7 +69,9 @@ impl Tokens {
     /// a listed word next to a name may be a part of it.
     fn listed(&mut self, text: &str) -> String {
         let stays = self.names.contains(text)
-            || text.split_whitespace().all(|word| self.stands_alone(word.trim_matches(['(', ')', ':', ',', ';'])));
+            || text
+                .split_whitespace()
+                .all(|word| self.stands_alone(word.trim_matches(['(', ')', ':', ',', ';'])));
         if stays { text.to_string() } else { self.hidden(text) }
     }
 
