@@ -1,9 +1,10 @@
 //! Checks a relation by the intervals of its figures, in every reading of their units.
 
-use crate::claim::{PrintedFigure, PublishedClaim, Relation};
+use crate::claim::{By, PrintedFigure, PublishedClaim, Relation};
 use crate::rule::Way;
 use plumb_figures::claimed::Reading;
 use plumb_figures::relation::Test;
+use plumb_figures::unit::Dimension;
 use plumb_units::ValueRange;
 
 /// Most readings of a relation; each ambiguous figure multiplies their number.
@@ -26,9 +27,12 @@ type Chosen<'c> = Vec<Option<&'c Reading>>;
 /// Judges a relation; `None` if the arithmetic needs an end that a figure leaves open.
 pub(crate) fn judge(claim: &PublishedClaim, relation: &Relation) -> Option<Found> {
     let readings = readings(claim, relation);
+    let first =
+        relation.cases.first().map_or(Dimension::default(), |case| claim.figures[case[0][0]].dimension);
+    let ways = relation.rule.ways_of(first);
     let mut attempts = Vec::new();
     for (number, chosen) in readings.iter().enumerate() {
-        for way in relation.rule.ways {
+        for way in &ways {
             let case = |case: &Vec<Vec<usize>>| computed(case, chosen, relation, way);
             let cases: Option<Vec<ValueRange>> = relation.cases.iter().map(case).collect();
             attempts.push(Attempt { number, ..Attempt::of(relation, chosen, way, cases?) });
@@ -61,6 +65,8 @@ fn said(relation: &Relation, stated: &PrintedFigure, holds: bool) -> String {
         return String::new();
     }
     let words = match (relation.rule.test, holds) {
+        (Test::Equal, true) if stated.by == By::Critic => ", as the critic computed:",
+        (Test::Equal, false) if stated.by == By::Critic => ", and the critic computed",
         (Test::Equal, true) => ", as stated:",
         (Test::Equal, false) => ", and stated is",
         (Test::AtMost, true) => ", not above",
@@ -155,10 +161,15 @@ fn only(fits: &[&Attempt], readings: usize) -> String {
 
 /// Returns the results of the ways that do not fit, such as the other meaning of "faster".
 fn other_ways(relation: &Relation, all: &[Attempt], fits: &[&Attempt], stated: &PrintedFigure) -> String {
-    let is_fit = |way: &str| fits.iter().any(|attempt| attempt.way == way);
-    let others = relation.rule.ways.iter().filter(|way| !is_fit(way.name));
-    let attempts = others.filter_map(|way| all.iter().find(|attempt| attempt.way == way.name));
-    attempts
+    let is_fit = |attempt: &&Attempt| fits.iter().any(|fit| fit.way == attempt.way);
+    let mut others: Vec<&Attempt> = Vec::new();
+    for attempt in all.iter().filter(|attempt| !is_fit(attempt)) {
+        if others.iter().all(|known| known.way != attempt.way) {
+            others.push(attempt);
+        }
+    }
+    others
+        .into_iter()
         .map(|attempt| format!("; not {}{}", attempt.result(relation, stated), attempt.read_as()))
         .collect()
 }

@@ -176,7 +176,10 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, Claim
                  it; `plumb import {file}` checks the figures of a report"
             ));
         }
-        at(error.span().unwrap_or(0..0), error.message().lines().next().unwrap_or("it is no claim file"))
+        let span = error.span().unwrap_or(0..0);
+        let said = error.message().lines().next().unwrap_or("it is no claim file");
+        let missing = missing_key(text).filter(|_| said.starts_with("missing field"));
+        at(span, &missing.unwrap_or_else(|| said.to_string()))
     })?;
     let mut claim = PublishedClaim {
         name: name.to_string(),
@@ -208,6 +211,30 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<PublishedClaim, Claim
         require_experiment(experiment, &claim.figures).map_err(|what| at(0..0, &what))?;
     }
     Ok(claim)
+}
+
+/// Returns the first key that a claim file must have and lacks, with its table.
+fn missing_key(text: &str) -> Option<String> {
+    let file: toml::Table = toml::from_str(text).ok()?;
+    let lacks = |table: Option<&toml::Value>, place: &str, keys: &[&str]| {
+        let needs = format!("it needs {}", keys.join(", "));
+        let Some(table) = table else { return Some(format!("there is no {place}; {needs}")) };
+        let own = table.as_table();
+        let missing = keys.iter().find(|key| own.is_none_or(|own| !own.contains_key(**key)))?;
+        Some(format!("{place} has no {missing}; {needs}"))
+    };
+    if !file.contains_key("statement") {
+        return Some("the file has no statement, the claim in a sentence above its tables".to_string());
+    }
+    let source = ["title", "author", "date", "place"];
+    let figures = file.get("figures").and_then(toml::Value::as_table);
+    lacks(file.get("source"), "[source]", &source)
+        .or_else(|| {
+            let all = figures.into_iter().flatten();
+            all.filter(|(_, figure)| figure.is_table())
+                .find_map(|(name, figure)| lacks(Some(figure), &format!("figure {name}"), &["text"]))
+        })
+        .or_else(|| file.get("experiment").and_then(|own| lacks(Some(own), "[experiment]", &["study"])))
 }
 
 /// True if a text has a line of a claim file, so that a fault in it is worth its line.

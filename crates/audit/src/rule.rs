@@ -61,6 +61,8 @@ pub(crate) struct Rule {
     /// Index of the stated role; the others are given.
     pub(crate) stated: usize,
     pub(crate) ways: &'static [Way],
+    /// The ways if the first role is a rate, of which more is better.
+    pub(crate) ways_of_rate: &'static [Way],
     pub(crate) dimension: fn(&[Dimension]) -> Option<Dimension>,
     pub(crate) test: Test,
     pub(crate) consequence: Consequence,
@@ -102,6 +104,9 @@ const SUM: &[Way] = &[Way { name: "", of: |roles| roles[0].iter().sum() }];
 const QUOTIENT: &[Way] = &[Way { name: "", of: |roles| roles[0][0] / roles[1][0] }];
 const LESS: Way = Way { name: "time saved", of: |roles| 1.0 - roles[1][0] / roles[0][0] };
 const FASTER: Way = Way { name: "speed gained", of: |roles| roles[0][0] / roles[1][0] - 1.0 };
+/// Of a rate more is faster.
+const RATE_LESS: Way = Way { name: "time saved", of: |roles| 1.0 - roles[0][0] / roles[1][0] };
+const RATE_FASTER: Way = Way { name: "speed gained", of: |roles| roles[1][0] / roles[0][0] - 1.0 };
 const CHANGE: &[Way] = &[Way { name: "", of: |roles| roles[1][0] / roles[0][0] - 1.0 }];
 const SAME: &[Way] = &[Way { name: "", of: |roles| roles[0][0] }];
 
@@ -117,6 +122,7 @@ const BASE: Rule = Rule {
     between: " + ",
     stated: 2,
     ways: QUOTIENT,
+    ways_of_rate: &[],
     dimension: quotient,
     test: Test::Equal,
     consequence: Consequence::Contradiction,
@@ -189,6 +195,7 @@ pub(crate) const RULES: &[Rule] = &[
         roles: &[one("from"), one("to"), one("percent")],
         left: "{from} to {to}",
         ways: &[LESS, FASTER],
+        ways_of_rate: &[RATE_LESS, RATE_FASTER],
         dimension: ratio,
         means: "neither meaning of \"faster\" gives the figure",
         ..BASE
@@ -216,6 +223,7 @@ pub(crate) const RULES: &[Rule] = &[
         roles: &[one("worse"), one("better"), threshold(0.0)],
         left: "{worse} to {better}: the change",
         ways: CHANGE,
+        ways_of_rate: &[Way { name: "of the time", of: |roles| roles[0][0] / roles[1][0] - 1.0 }],
         dimension: ratio,
         test: Test::AtMost,
         means: "one case contradicts \"always\"",
@@ -386,6 +394,19 @@ fn fixed_share(roles: &[Vec<f64>]) -> f64 {
 fn saved_of_part(roles: &[Vec<f64>]) -> f64 {
     let (part, share, later_part, later_share) = (roles[0][0], roles[1][0], roles[2][0], roles[3][0]);
     (part / share - later_part / later_share) / (part - later_part)
+}
+
+impl Rule {
+    /// Returns the ways for figures of this dimension in the first role. Of a plain number, such as
+    /// a count or a score, the file does not say whether more is better: each way is tried.
+    pub(crate) fn ways_of(&self, first: Dimension) -> Vec<&'static Way> {
+        let (of_time, of_rate) = (self.ways.iter(), self.ways_of_rate.iter());
+        match first.seconds {
+            ..0 if !self.ways_of_rate.is_empty() => of_rate.collect(),
+            0 => of_time.chain(of_rate).collect(),
+            _ => of_time.collect(),
+        }
+    }
 }
 
 pub(crate) fn rule(name: &str) -> Option<&'static Rule> {

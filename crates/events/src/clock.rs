@@ -49,6 +49,13 @@ pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
     parse_schedstat(std::str::from_utf8(&line[..length]).ok()?)
 }
 
+/// Returns the run-queue delay of this thread so far; zero where the kernel does not count.
+#[must_use]
+pub fn thread_queued() -> Nanos {
+    let thread = rustix::thread::gettid().as_raw_nonzero().get();
+    scheduler_times(thread).map_or(Nanos(0), |(_, queued)| queued)
+}
+
 /// Parses `ns-on-processor ns-waiting slices`, the form of schedstat; `None` if it is another.
 #[must_use]
 pub fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {

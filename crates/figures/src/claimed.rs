@@ -9,17 +9,17 @@
 //! | `4,962` blocks | a whole number of counted things is exact |
 //! | `4:51`, `9 min 0.7 sec` | minutes and seconds, half of the last digit either way |
 //! | `17,01` | a comma not followed by three digits is a decimal comma |
-//! | `8k`, `89 Mio` | half of the last digit before the multiple |
+//! | `8k`, `89 Mio`, `8e3` | half of the last digit before the multiple |
 //! | `~30`, `about 30` | half of the last digit that is not 0: 25 to 35 |
 //! | `almost 18` | 17.5 to 18 |
-//! | `more than`, `at least`, `less than`, `up to` | open at one end |
+//! | `more than`, `>1M`, `1M+`, `less than`, `up to` | open at one end |
 //! | `one third` | the values nearer to it than to the next common fraction |
 //! | `2-3` | between the two |
 //!
 //! A text with a unit of several meanings (`MB`) has a [`Reading`] for each.
 
 use crate::numeral::{Comma, numeral as digits_of};
-use crate::unit::{Dimension, Scale, Unit, power_of};
+use crate::unit::{Dimension, Scale, Unit, multiple, power_of};
 use plumb_units::ValueRange;
 use std::ops::RangeInclusive;
 
@@ -43,8 +43,15 @@ enum Hedge {
     AtMost,
 }
 
-const HEDGES: [(&str, Hedge); 14] = [
+const HEDGES: [(&str, Hedge); 21] = [
     ("~", Hedge::About),
+    ("\u{2248}", Hedge::About),
+    (">=", Hedge::AtLeast),
+    ("\u{2265}", Hedge::AtLeast),
+    (">", Hedge::AtLeast),
+    ("<=", Hedge::AtMost),
+    ("\u{2264}", Hedge::AtMost),
+    ("<", Hedge::AtMost),
     ("about ", Hedge::About),
     ("around ", Hedge::About),
     ("approx. ", Hedge::About),
@@ -127,7 +134,11 @@ pub fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Pr
         HEDGES.iter().find(|(words, _)| lower.len() > words.len() && lower.to_lowercase().starts_with(words));
     let (hedge, bare) =
         hedged.map_or((Hedge::None, lower), |(words, hedge)| (*hedge, lower[words.len()..].trim()));
-    let number = number(bare).ok_or_else(|| {
+    let (hedge, bare) = match (hedge, without_plus(bare)) {
+        (Hedge::None, Some(bare)) => (Hedge::AtLeast, bare),
+        (hedge, _) => (hedge, bare.to_string()),
+    };
+    let number = number(&bare).ok_or_else(|| {
         format!("text {text:?} is no figure; expected a number as printed, such as \"4.33\", \"8k\", \"4:51\" or \"~30%\"")
     })?;
     let (multiple, unit) = of_rest(&number, given)?;
@@ -151,27 +162,35 @@ pub fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Pr
     Ok(Printed { dimension: unit.dimension, unit: shown.to_string(), readings })
 }
 
+/// Returns a figure such as `1M+` or `1M+ rows` without its plus.
+fn without_plus(text: &str) -> Option<String> {
+    let (before, behind) = text.split_once('+')?;
+    let ends = |letter: char| letter.is_ascii_digit() || power_of(letter).is_some();
+    let is_open = before.ends_with(ends) && !behind.starts_with(|letter: char| letter.is_ascii_digit());
+    is_open.then(|| [before, behind].concat())
+}
+
 /// Returns the multiple and the unit in the text after a number.
 fn of_rest(number: &Number, unit: Option<&str>) -> Result<(Option<char>, Unit), String> {
-    let rest = number.rest.trim();
-    let Some(given) = unit else { return Ok((None, Unit::parse(rest)?)) };
+    let rest = number.rest.trim().trim_start_matches('-');
+    // A multiple of bytes is a unit of its own, because it has two meanings.
+    let of_bytes = |letter: char| Unit::parse(&letter.to_ascii_uppercase().to_string());
+    let Some(given) = unit else {
+        let parsed = Unit::parse(rest);
+        let Err(why) = parsed else { return Ok((None, parsed?)) };
+        let end = rest.find(' ').unwrap_or(usize::from(rest.is_char_boundary(1)));
+        let (letter, own) = (multiple(&rest[..end]).ok_or(&why)?, rest[end..].trim());
+        return Ok((Some(letter), Unit::parse(own).map_err(|_| why)?));
+    };
     let unit = Unit::parse(given)?;
     if rest.is_empty() || rest == given {
         return Ok((None, unit));
     }
-    let letter = match rest {
-        "million" | "Mio" | "mio" => Some('M'),
-        "billion" => Some('G'),
-        "trillion" => Some('T'),
-        _ if rest.len() == 1 => rest.chars().next().filter(|letter| power_of(*letter).is_some()),
-        _ => None,
-    };
-    let letter = letter.ok_or_else(|| {
+    let letter = multiple(rest).ok_or_else(|| {
         format!("{rest:?} stands behind the number and unit = {given:?} beside it; give one")
     })?;
-    // A multiple of bytes is a unit of its own, because it has two meanings.
     match given {
-        "bytes" | "B" => Ok((None, Unit::parse(&letter.to_ascii_uppercase().to_string())?)),
+        "bytes" | "B" => Ok((None, of_bytes(letter)?)),
         _ => Ok((Some(letter), unit)),
     }
 }
@@ -299,6 +318,32 @@ mod tests {
             ("2-3x", None, 2.0, 3.0),
             ("1,440 million", Some("rows"), 1439.5e6, 1440.5e6),
             ("0.04 seconds", None, 0.035, 0.045),
+            ("11-fold", None, 10.5, 11.5),
+            ("1M+", Some("IOPS"), 1e6, f64::INFINITY),
+            ("1M+ IOPS", None, 1e6, f64::INFINITY),
+            (">1M", Some("rows"), 1e6, f64::INFINITY),
+            ("< 5 ms", None, f64::NEG_INFINITY, 0.005),
+            ("\u{2265}2x", None, 2.0, f64::INFINITY),
+            ("1e6", Some("rows"), 5e5, 1.5e6),
+            ("1.50E+06 rows", None, 1_495_000.0, 1_505_000.0),
+            ("2.5e-3 s", None, 0.00245, 0.00255),
+            ("50000.12", Some("tps"), 50_000.115, 50_000.125),
+            ("10.5k qps", None, 10_450.0, 10_550.0),
+            ("10.5kIOPS", None, 10_450.0, 10_550.0),
+            ("12 million tps", None, 11.5e6, 12.5e6),
+            ("600000", Some("NOPM"), 599_999.5 / 60.0, 600_000.5 / 60.0),
+            ("4.5", Some("ops/s"), 4.45, 4.55),
+            ("3", Some("1/s"), 2.5, 3.5),
+            ("3", Some("/s"), 2.5, 3.5),
+            ("3", Some("transactions per second"), 2.5, 3.5),
+            ("5 milliseconds", None, 0.0045, 0.0055),
+            ("5", Some("msec"), 0.0045, 0.0055),
+            ("5 \u{b5}s", None, 4.5e-6, 5.5e-6),
+            ("5 usec", None, 4.5e-6, 5.5e-6),
+            ("2 hours", None, 5400.0, 9000.0),
+            ("1 minute", None, 30.0, 90.0),
+            ("10 Gbps", None, 9.5e9 / 8.0, 10.5e9 / 8.0),
+            ("10 Gbit/s", None, 9.5e9 / 8.0, 10.5e9 / 8.0),
         ] {
             let found = read(text, unit);
             let [(from, to)] = found[..] else { panic!("{text}: {found:?}") };
@@ -315,6 +360,8 @@ mod tests {
         assert_eq!(read("8", Some("KiB")), [(7680.0, 8704.0)]);
         assert_eq!(read("5", Some("s or min")), [(4.5, 5.5), (270.0, 330.0)]);
         assert_eq!(read("96.0 MB/s", None).len(), 2);
+        assert_eq!(read("96.0 MBps", None), read("96.0 MB/s", None));
+        assert_eq!(read("8 Gb/s", None).len(), 3);
     }
 
     #[test]
@@ -328,6 +375,9 @@ mod tests {
             ("1:75", Some("m:ss")),
             ("5 MB", Some("s")),
             ("5 parsecs", None),
+            ("5 +", None),
+            ("1e999", Some("rows")),
+            ("5 k parsecs", None),
             ("5", Some("rwos")),
             ("5", Some("s or MB")),
             ("inf", Some("s")),

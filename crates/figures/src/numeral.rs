@@ -18,13 +18,13 @@ pub enum Comma {
 /// A number without its sign, unit and multiple.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Numeral<'t> {
-    /// The value, exponent included.
+    /// The value with its exponent, without a multiple such as `K`.
     pub value: f64,
     /// The power of ten of the last digit.
     pub last: i32,
     /// Zeros at the end of a whole number.
     pub zeros: usize,
-    /// Digits before the point.
+    /// Number of digits before the point.
     pub digits: usize,
     /// True without decimals and exponent.
     pub is_whole: bool,

@@ -322,7 +322,7 @@ fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
         ("(mins)" | "mins", _) if unit.quantity == Quantity::Seconds => Some(60.0),
         ("(secs)", _) if unit.quantity == Quantity::Seconds => Some(1.0),
         (_, Some((_, base_units))) => Some(base_units),
-        ("K" | "KB" | "kB", _) => scaled(1),
+        ("K" | "k" | "KB" | "kB", _) => scaled(1),
         ("M" | "MB", _) => scaled(2),
         ("G" | "GB", _) => scaled(3),
         ("T" | "TB", _) => scaled(4),

@@ -50,35 +50,52 @@ pub struct Unit {
     pub is_counted: bool,
 }
 
-const TIMES: [(&str, f64); 15] = [
-    ("ns", 1e-9),
-    ("us", 1e-6),
-    ("\u{b5}s", 1e-6),
-    ("usecs", 1e-6),
-    ("ms", 1e-3),
-    ("cs", 1e-2),
-    ("s", 1.0),
-    ("sec", 1.0),
-    ("secs", 1.0),
-    ("second", 1.0),
-    ("seconds", 1.0),
-    ("min", 60.0),
-    ("minute", 60.0),
-    ("h", 3600.0),
-    ("m:ss", 1.0),
+const NONE: Dimension = Dimension { bytes: 0, seconds: 0 };
+const TIME: Dimension = Dimension { bytes: 0, seconds: 1 };
+const RATE: Dimension = Dimension { bytes: 0, seconds: -1 };
+const BYTES: Dimension = Dimension { bytes: 1, seconds: 0 };
+
+/// Names of units without letters of a multiple: quantity, base units in one, spellings.
+pub const NAMED: [(Dimension, f64, &[&str]); 15] = [
+    (TIME, 1e-9, &["ns", "nsec", "nanoseconds"]),
+    (TIME, 1e-6, &["us", "\u{b5}s", "\u{3bc}s", "usec", "microseconds"]),
+    (TIME, 1e-3, &["ms", "msec", "milliseconds"]),
+    (TIME, 1e-2, &["cs", "centiseconds"]),
+    (TIME, 1.0, &["s", "sec", "seconds", "m:ss"]),
+    (TIME, 60.0, &["min", "minutes"]),
+    (TIME, 3600.0, &["h", "hr", "hours"]),
+    (TIME, 86_400.0, &["days"]),
+    (RATE, 1.0, &["IOPS", "TPS", "QPS", "RPS"]),
+    (RATE, 1.0 / 60.0, &["NOPM", "TPM", "tpmC"]),
+    (NONE, 0.01, &["%", "percent", "per cent"]),
+    (NONE, 1.0, &["x", "times", "fold", "1"]),
+    (BYTES, 1.0, &["B", "bytes"]),
+    (BYTES, 0.125, &["bit", "bits"]),
+    (Dimension { bytes: 1, seconds: -1 }, 0.125, &["bps"]),
 ];
-const COUNTED: [&str; 21] = [
+/// Things that are counted one by one.
+pub const COUNTED: [&str; 31] = [
     "rows",
+    "records",
+    "tuples",
     "blocks",
+    "pages",
     "requests",
     "reads",
     "writes",
+    "IOs",
     "waits",
     "transactions",
+    "txns",
     "commits",
     "operations",
+    "ops",
     "statements",
+    "queries",
+    "orders",
     "sessions",
+    "clients",
+    "users",
     "disks",
     "devices",
     "ports",
@@ -91,6 +108,38 @@ const COUNTED: [&str; 21] = [
     "dollars",
 ];
 const PREFIXES: [char; 5] = ['K', 'M', 'G', 'T', 'P'];
+/// Multiples that stand between a number and its unit.
+const MULTIPLES: [(&str, char); 7] = [
+    ("thousand", 'K'),
+    ("million", 'M'),
+    ("Mio", 'M'),
+    ("mio", 'M'),
+    ("billion", 'G'),
+    ("bn", 'G'),
+    ("trillion", 'T'),
+];
+
+/// Returns the multiple of a text such as `k`, `M` or `million`.
+pub(crate) fn multiple(text: &str) -> Option<char> {
+    let letter = || text.chars().next().filter(|letter| text.len() == 1 && power_of(*letter).is_some());
+    MULTIPLES.iter().find(|(word, _)| *word == text).map(|(_, letter)| *letter).or_else(letter)
+}
+
+/// Returns the units by kind, for the error of an unknown one.
+fn known() -> String {
+    let of = |dimension: Dimension| -> String {
+        let own = NAMED.iter().filter(|(own, ..)| *own == dimension);
+        own.flat_map(|(.., names)| *names).copied().collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "known are times ({}), rates ({}), bytes (B, KB, KiB, Kbit, KB/s, Kbps, up to P), things ({}), {}, and one \
+         over another (rows/s)",
+        of(TIME),
+        of(RATE),
+        COUNTED.join(", "),
+        of(NONE)
+    )
+}
 
 impl Unit {
     /// A number without a unit.
@@ -106,7 +155,8 @@ impl Unit {
     pub fn parse(text: &str) -> Result<Unit, String> {
         let alternatives: Vec<&str> = text.split(" or ").map(str::trim).collect();
         let [one] = alternatives[..] else { return Unit::one_of(text, &alternatives) };
-        let (numerator, denominator) = one.split_once('/').map_or((one, None), |(a, b)| (a, Some(b)));
+        let over = one.split_once('/').or_else(|| one.split_once(" per "));
+        let (numerator, denominator) = over.map_or((one, None), |(a, b)| (a, Some(b)));
         let unit = Unit::single(numerator.trim())?;
         let Some(denominator) = denominator else { return Ok(unit) };
         let per = Unit::single(denominator.trim())?;
@@ -134,45 +184,62 @@ impl Unit {
     }
 
     fn single(name: &str) -> Result<Unit, String> {
-        let seconds = Dimension { bytes: 0, seconds: 1 };
-        if let Some(factor) = seconds_in(name) {
-            return Ok(Unit::plain(seconds, factor));
+        let own = |(.., names): &&(Dimension, f64, &[&str])| names.iter().any(|own| is_spelled(own, name));
+        if let Some((dimension, factor, _)) = NAMED.iter().find(own) {
+            return Ok(Unit::plain(*dimension, *factor));
         }
-        match name {
-            "" | "x" | "times" => return Ok(Unit::none()),
-            "%" | "percent" => return Ok(Unit::plain(Dimension::default(), 0.01)),
-            "IOPS" | "TPS" => return Ok(Unit::plain(Dimension { bytes: 0, seconds: -1 }, 1.0)),
-            _ if COUNTED.contains(&name) => return Ok(Unit { is_counted: true, ..Unit::none() }),
-            _ => {}
+        if name.is_empty() {
+            return Ok(Unit::none());
+        }
+        if COUNTED.iter().any(|own| is_spelled(own, name)) || name == "query" || name == "reqs" {
+            return Ok(Unit { is_counted: true, ..Unit::none() });
         }
         Unit::bytes(name).ok_or_else(|| {
-            let known =
-                TIMES.iter().map(|(known, _)| *known).chain(COUNTED).chain(["bytes", "MB", "KiB", "%"]);
-            let near = nearest(name, known).map_or(String::new(), |near| format!("; did you mean {near}?"));
-            format!("unit {name:?} is not known{near}")
+            let names = NAMED.iter().flat_map(|(.., names)| *names).copied();
+            let near = nearest(name, names.chain(COUNTED).chain(["MB", "KiB"]));
+            let near = near.map_or_else(known, |near| format!("did you mean {near}?"));
+            format!("unit {name:?} is not known; {near}")
         })
     }
 
-    /// Parses a unit of bytes: `KiB` is binary, and `KB` or `K` can be either.
+    /// Parses a unit of bytes or bits with a multiple: `KiB` is binary, and `KB` or `K` can be
+    /// either. `Gbps` are bits; `Gb` can be bits or, misspelled, bytes.
     fn bytes(name: &str) -> Option<Unit> {
-        let bytes = Dimension { bytes: 1, seconds: 0 };
-        if matches!(name, "B" | "byte" | "bytes") {
-            return Some(Unit::plain(bytes, 1.0));
-        }
-        let power = power_of(name.chars().next()?)?;
-        match &name[1..] {
-            "iB" => Some(Unit::plain(bytes, 1024f64.powi(power))),
-            "" | "B" => {
-                let scale = |(base, shown): (f64, String)| Scale {
-                    factor: base.powi(power),
-                    choice: Some((name.to_string(), format!("{name} = {shown}"))),
-                };
-                let both = [(1000.0, format!("10^{}", 3 * power)), (1024.0, format!("2^{}", 10 * power))];
-                Some(Unit { dimension: bytes, scales: both.map(scale).to_vec(), is_counted: false })
-            }
-            _ => None,
-        }
+        let letter = name.chars().next()?;
+        let power = power_of(letter)?;
+        let rest = &name[1..];
+        let (rest, dimension) = match rest.strip_suffix("ps") {
+            Some(rest) => (rest, Dimension { bytes: 1, seconds: -1 }),
+            None => (rest, BYTES),
+        };
+        let decimal = (1000f64.powi(power), format!("10^{}", 3 * power));
+        let binary = (1024f64.powi(power), format!("2^{}", 10 * power));
+        let bits = (decimal.0 / 8.0, format!("10^{} bits", 3 * power));
+        let meanings = match rest {
+            "iB" => return Some(Unit::plain(dimension, binary.0)),
+            "ibit" => return Some(Unit::plain(dimension, binary.0 / 8.0)),
+            "bit" | "bits" => return Some(Unit::plain(dimension, bits.0)),
+            "b" if dimension != BYTES => return Some(Unit::plain(dimension, bits.0)),
+            "b" => vec![bits, decimal, binary],
+            "" | "B" => vec![decimal, binary],
+            _ => return None,
+        };
+        let scale = |(factor, shown): (f64, String)| Scale {
+            factor,
+            choice: Some((name.to_string(), format!("{name} = {shown}"))),
+        };
+        let scales = meanings.into_iter().map(scale).collect();
+        Some(Unit { dimension, scales, is_counted: false })
     }
+}
+
+/// True if a word is a name of a unit, in the singular or the plural. Upper and lower case do not
+/// count beyond one letter, of which `b` and `B` are two units.
+fn is_spelled(own: &str, word: &str) -> bool {
+    let same = |word: &str| own == word || own.len() > 1 && own.eq_ignore_ascii_case(word);
+    same(word)
+        || own.len() > 2 && same(&format!("{word}s"))
+        || word.strip_suffix('s').is_some_and(|one| one.len() > 1 && same(one))
 }
 
 /// Returns the power of a thousand of a letter.
@@ -184,5 +251,8 @@ pub fn power_of(letter: char) -> Option<i32> {
 /// Returns the seconds of a unit of time.
 #[must_use]
 pub fn seconds_in(name: &str) -> Option<f64> {
-    TIMES.iter().find(|(known, _)| *known == name).map(|(_, seconds)| *seconds)
+    let own = |(of, _, names): &&(Dimension, f64, &[&str])| {
+        *of == TIME && names.iter().any(|own| is_spelled(own, name))
+    };
+    NAMED.iter().find(own).map(|(_, seconds, _)| *seconds)
 }

@@ -30,7 +30,9 @@ pub fn findings(signals: &Signals) -> Vec<Finding> {
 /// rules, because each adds up other figures, and any of them may be wrong.
 fn bounded(signals: &Signals, seen: Observed) -> Observed {
     let most = signals.db_time();
-    let saves_ns = seen.saves_ns.map(|ns| if most > 0 { ns.min(most) } else { ns });
+    // A trace is judged by its elapsed time; of a report without DB time nothing is a saving.
+    let has_time = most > 0 || signals.trace.is_some();
+    let saves_ns = seen.saves_ns.filter(|_| has_time).map(|ns| if most > 0 { ns.min(most) } else { ns });
     Observed { saves_ns, ..seen }
 }
 

@@ -38,6 +38,6 @@ pub use reasons::{MissedPath, REASONS, reasons_of};
 pub use rule::{FindingRule, Observed, Rank};
 pub use rules::all as rules;
 pub use signals::{
-    Absorbed, Advisory, CacheSignals, Grown, HostSignals, LogSignals, Medium, Origin, Reached, RunFacts,
-    ServerSignals, Signals, SortFacts, TablespaceIo, UsersFacts, Uses,
+    Absorbed, Advisory, CacheSignals, DeviceSignals, Grown, HostSignals, JobSignals, LogSignals, Medium,
+    Origin, Reached, RunFacts, ServerSignals, Signals, SortFacts, TablespaceIo, UsersFacts, Uses,
 };

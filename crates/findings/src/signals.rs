@@ -214,6 +214,45 @@ const BACKGROUND: [&str; 6] = [
     "control file parallel write",
 ];
 
+/// What a device did, by iostat or sar: means over the samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceSignals {
+    pub name: String,
+    pub requests_per_s: f64,
+    /// Time of a read, seconds.
+    pub read_s: Option<f64>,
+    pub write_s: Option<f64>,
+    /// Flushes a second, and the time of one.
+    pub flushes: Option<[f64; 2]>,
+    /// Requests in the queue and at the device.
+    pub queue: Option<f64>,
+    /// Busy share of the time.
+    pub busy: Option<f64>,
+    /// Requests a second in the busiest sample.
+    pub most_per_s: Option<f64>,
+}
+
+/// What a job of a load test asked for and got.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JobSignals {
+    pub name: String,
+    pub requests_per_s: f64,
+    /// Time of a request behind its submission, seconds.
+    pub mean_s: Option<f64>,
+    pub p99_s: Option<f64>,
+    pub submission_s: Option<f64>,
+    /// Requests that all its processes may have in flight.
+    pub depth: Option<f64>,
+    /// Requests of all directions in flight, by Little's law.
+    pub in_flight: Option<f64>,
+    /// CPU of a process, as a share of one processor.
+    pub cpu: Option<f64>,
+    /// True if the page cache was bypassed; `None` if the options are not printed.
+    pub direct: Option<bool>,
+    pub runtime_s: f64,
+    pub errors: Vec<String>,
+}
+
 /// Figures of a period. A figure that its source lacks is `None` or empty.
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
@@ -250,6 +289,10 @@ pub struct Signals {
     pub run: Option<RunFacts>,
     /// Sums of a trace of another program, which has no other signals than the elapsed time.
     pub trace: Option<Snoop>,
+    /// Devices of iostat or sar, which have no other signals.
+    pub devices: Vec<DeviceSignals>,
+    /// Jobs of a load test, which have no other signals.
+    pub jobs: Vec<JobSignals>,
 }
 
 impl Signals {
@@ -304,6 +347,8 @@ impl Signals {
             server: ServerSignals::default(),
             run: None,
             trace: None,
+            devices: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 
@@ -318,7 +363,8 @@ impl Signals {
         /// Average active sessions; one in twenty is three seconds of work in a minute.
         const SESSIONS_LEAST: f64 = 0.05;
         let sessions = self.db_time() as f64 / self.elapsed_ns.max(1) as f64;
-        self.origin == Origin::Import && sessions < SESSIONS_LEAST
+        let is_known = self.db_time() > 0 && self.elapsed_ns > 0;
+        self.origin == Origin::Import && is_known && sessions < SESSIONS_LEAST
     }
 
     /// Returns DB time; CPU plus the waits where a report does not print it.
@@ -353,10 +399,10 @@ impl Signals {
         const SHARE_LEAST: f64 = 0.01;
         const NS_LEAST: u64 = 100_000_000;
         let is_small = |ns: u64| ns < NS_LEAST || self.share(ns) < SHARE_LEAST;
-        self.origin == Origin::Run || !saves_ns.is_some_and(is_small)
+        self.origin == Origin::Run || self.db_time() == 0 || !saves_ns.is_some_and(is_small)
     }
 
-    /// Returns the share of DB time in events whose class nobody knows.
+    /// Returns the share of DB time in events of an unknown class.
     #[must_use]
     pub fn unknown_share(&self) -> f64 {
         let unknown = self.waits.iter().filter(|wait| wait.wait_class == "unknown");

@@ -3,6 +3,8 @@
 use crate::figure::rounding::nanoseconds;
 use crate::figure::sheet::{Cell, Sheet};
 use crate::format::awr::signals;
+use crate::format::fio;
+use crate::format::tool::device;
 use crate::reader::{self, Period, Reader};
 use crate::report::{ImportedRun, Report, value};
 use crate::source::{ForeignError, Source};
@@ -16,6 +18,8 @@ use serde::Serialize;
 
 /// Rows of a table whose figures are kept in a record, at most.
 const ROWS_MOST: usize = 1000;
+/// Errors of a run that a record keeps.
+const FAILED_MOST: usize = 20;
 /// Most failed checks kept in a record; the tallies count all.
 const CHECKS_MOST: usize = 500;
 
@@ -92,6 +96,7 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         line: report.line,
         kind: report.kind.clone(),
         facts: report.facts.clone(),
+        failed: report.failed.iter().take(FAILED_MOST).map(|error| error.text.clone()).collect(),
         answers: report.answers.clone(),
         derived: derived.len() as u64,
         figures: derived.iter().cloned().chain(figures(&report)).collect(),
@@ -109,14 +114,18 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
     };
     let second = report.second.as_ref().map(|run| filled(run, Period::Second));
     let mut record = filled(&report.run, Period::First);
-    // Without DB time nothing is a share of it.
-    if record.header.db_time_ns.is_some() {
+    // Without DB time nothing is a share of it; reads of tablespaces are judged by their size.
+    if record.header.db_time_ns.is_some() || !record.io_files.is_empty() {
         let mut signals = Signals::of(&record);
         signals::add(&report, &mut signals);
         if let Some(second) = &second {
             signals.second = Some(Box::new(Signals::of(second)));
         }
         record.findings = signals::with_studies(findings(&signals));
+    } else {
+        let (devices, jobs) = (device::signals(&report), fio::signals(&report));
+        let elapsed_ns = record.header.elapsed_ns;
+        record.findings = findings(&Signals { elapsed_ns, devices, jobs, ..Signals::default() });
     }
     let (record, undated) =
         if record.header.elapsed_ns > 0 { (Some(record), None) } else { (None, Some(record)) };

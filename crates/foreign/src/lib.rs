@@ -3,8 +3,7 @@
 //! ```text
 //! source   bytes of a file that is hostile ──> text with numbered lines
 //! reader   which lines begin which kind of report; a file may have several
-//! figure   a printed text ──> value and the interval of values that print so, or a kind of absence;
-//!          `sheet`: tables whose columns have keys and units, by tables of data (`Section`);
+//! figure   `sheet`: tables whose columns have keys and units, by tables of data (`Section`);
 //!          `check`: the report's own arithmetic; `rounding`: exact values from printed ones
 //! form     tables of a text under rulers, of a page, of JSON
 //! format   the kinds of report, each with its sections and checks
@@ -12,6 +11,7 @@
 //! import   the record of a run, with the imported figures and the findings next to it
 //! page     the report as a page: its checks, then its own tables; `stored` keeps these in a bundle
 //! share    the copy of a file without the names in it
+//! kinds    files that are not read, each with what is read instead
 //! ```
 //!
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
@@ -26,6 +26,7 @@ pub mod figure;
 pub mod form;
 pub mod format;
 pub mod import;
+mod kinds;
 pub mod page;
 pub mod reader;
 pub mod report;
@@ -40,9 +41,10 @@ pub use report::Report;
 pub use source::{ForeignError, Source};
 
 /// The readers, in the order in which they are tried.
-pub const READERS: &[Reader] = &reader::joined::<22>(&[
+pub const READERS: &[Reader] = &reader::joined::<27>(&[
     &awr::READERS,
     &format::fio::READERS,
     &format::tool::READERS,
     &format::pg_profile::READERS,
+    &awr::PASTED,
 ]);

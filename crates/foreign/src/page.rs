@@ -6,7 +6,7 @@
 //! its figures are rounded to whole nanoseconds and bytes, and a reader knows the printed ones.
 
 use crate::import::Import;
-use crate::stored::StoredTable;
+use crate::stored::{StoredRow, StoredTable};
 use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
 use plumb_report::format::{Figure, Reading};
 use plumb_report::table::{Alignment, Cell, Column, Facts, Table, Tone};
@@ -74,15 +74,14 @@ fn of_rows(imported: &Imported) -> OfRows<'_> {
 
 /// Returns a table of the report as a section, with the derived columns behind its own.
 fn section(at: usize, stored: &StoredTable, of_rows: &OfRows<'_>) -> Section {
-    let own = |line: u32, row: &[String]| -> Vec<(&str, &ImportedFigure)> {
-        let name = row.iter().map(|cell| cell.trim_end_matches(':'));
-        let names: Vec<&str> = name.collect();
-        let of_line = of_rows.get(&line).into_iter().flatten();
-        of_line.filter(|(of, ..)| names.contains(of)).map(|(_, what, figure)| (*what, *figure)).collect()
+    let own = |row: &StoredRow| -> Vec<(&str, &ImportedFigure)> {
+        let names: Vec<&str> = row.cells.iter().map(|cell| cell.trim_end_matches(':')).collect();
+        let of_lines = of_rows.range(row.line..=row.last.max(row.line)).flat_map(|(_, of)| of);
+        of_lines.filter(|(of, ..)| names.contains(of)).map(|(_, what, figure)| (*what, *figure)).collect()
     };
     let mut added: Vec<&str> = Vec::new();
     for row in &stored.rows {
-        for (what, _) in own(row.line, &row.cells) {
+        for (what, _) in own(row) {
             if !added.contains(&what) {
                 added.push(what);
             }
@@ -92,7 +91,7 @@ fn section(at: usize, stored: &StoredTable, of_rows: &OfRows<'_>) -> Section {
     let marked = added.iter().map(|what| Column::number(in_lines(&format!("+ {what}"), TITLE_LEAST)));
     let mut table = Table::new(columns.chain(marked).collect());
     for row in &stored.rows {
-        let derived = own(row.line, &row.cells);
+        let derived = own(row);
         let of = |what: &&str| {
             let figure = derived.iter().find(|(own, _)| own == what);
             Cell::from(figure.map_or(String::new(), |(_, figure)| scaled(figure.value, &figure.unit)))
@@ -170,6 +169,11 @@ fn state(imported: &Imported) -> (State, String) {
     say(failed, "contradictions");
     say(impossible, "impossible");
     say(count(imported, Consistent::NotAsked), "lack a figure");
+    // The figures of a run that failed may add up, and are those of a failed run.
+    let (word, tone) = match imported.failed.is_empty() {
+        true => (word, tone),
+        false => (format!("OF A RUN THAT FAILED, {word}"), Tone::Bad),
+    };
     (State { of: "Import".to_string(), word, tone }, basis.join(", "))
 }
 
@@ -183,12 +187,13 @@ fn page(imported: &Imported, data: String) -> Document {
     let reason = |check: &Consistency| format!("{}: {}", check.of, said(check));
     let worst = imported.checks.iter().filter(|check| check.outcome == Consistent::Impossible);
     let failed = imported.checks.iter().filter(|check| check.outcome == Consistent::Fails);
-    let reasons = worst.chain(failed).take(3).map(reason);
+    let errors = imported.failed.iter().take(3).map(|error| visible(error).into_owned());
+    let reasons = errors.chain(worst.chain(failed).take(3).map(reason));
     let facts = [("File", imported.file.clone()), ("Kind", imported.kind.clone()), ("Checks", basis.clone())];
     Document {
         title: format!("IMPORTED {}  {}", imported.kind.to_uppercase(), imported.file),
         question: String::new(),
-        running_head: format!("line {}", imported.line),
+        running_head: "as printed".to_string(),
         width: text::WIDTH,
         state,
         basis,
@@ -264,7 +269,7 @@ const MB: f64 = 1024.0 * KB;
 const GB: f64 = 1024.0 * MB;
 
 /// Formats a value in a unit that suits its size.
-fn scaled(value: f64, unit: &str) -> String {
+pub(crate) fn scaled(value: f64, unit: &str) -> String {
     let (factor, unit) = match (unit, value.abs()) {
         ("s", size) if size < 1e-3 => (1e6, "us"),
         ("s", size) if size < 1.0 => (1e3, "ms"),
@@ -274,6 +279,7 @@ fn scaled(value: f64, unit: &str) -> String {
         ("bytes", size) if size >= 10.0 * KB => (1.0 / KB, "KB"),
         ("bytes/s", size) if size >= GB => (1.0 / GB, "GB/s"),
         ("bytes/s", size) if size >= MB => (1.0 / MB, "MB/s"),
+        ("bytes/s", size) if size >= 10.0 * KB => (1.0 / KB, "KB/s"),
         (unit, _) => (1.0, unit),
     };
     format!("{} {unit}", Reading(value * factor).figure()).trim_end().to_string()
@@ -355,7 +361,7 @@ fn failures(imported: &Imported) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section::front("contradictions", title).note(left).table(table))
 }
 
-/// Returns the section of derived figures that stand beside no row.
+/// Returns the section of derived figures that belong to no row.
 fn figures(imported: &Imported, tables: &[StoredTable]) -> Option<Section> {
     let mut table = Table::default()
         .wrapped("Figure", 50)
@@ -365,7 +371,10 @@ fn figures(imported: &Imported, tables: &[StoredTable]) -> Option<Section> {
         .numbers(["Line"]);
     let is_of_row = |figure: &ImportedFigure| {
         let Some((of, _)) = figure.name.split_once(": ") else { return false };
-        let rows = tables.iter().flat_map(|table| &table.rows).filter(|row| row.line == figure.line);
+        let rows = tables
+            .iter()
+            .flat_map(|table| &table.rows)
+            .filter(|row| (row.line..=row.last).contains(&figure.line));
         rows.flat_map(|row| &row.cells).any(|cell| cell.trim_end_matches(':') == of)
     };
     for figure in derived(imported).iter().filter(|figure| !is_of_row(figure)).take(FIGURES_MOST) {

@@ -12,13 +12,13 @@
 //! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
 use crate::figure::sheet::Sheet;
+use crate::kinds;
 use crate::report::Report;
-use crate::source::{ForeignError, Source, SourcePart};
+use crate::source::{ForeignError, LINES_MOST, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
 use std::ops::Range;
 
-/// Most cells in all tables of a file.
-pub const CELLS_MOST: usize = 4_000_000;
+pub use crate::figure::sheet::CELLS_MOST;
 
 /// A reader of one kind of report.
 #[derive(Debug, Clone, Copy)]
@@ -118,6 +118,9 @@ pub enum Begins {
     Fragments(fn(&SourcePart<'_>) -> Vec<usize>),
 }
 
+/// The kind of tables without a head. Text that merely has none is no such report.
+pub const PASTED: &str = "pasted tables";
+
 /// Bytes of a page that decide its reader.
 const HEAD_BYTES: usize = 64 << 10;
 
@@ -127,6 +130,9 @@ pub fn reports<'r>(
     source: &Source,
     readers: &'r [Reader],
 ) -> Result<Vec<(&'r Reader, Report)>, ForeignError> {
+    if source.len() > LINES_MOST {
+        return Err(ForeignError::TooManyLines { path: source.path.clone(), most: LINES_MOST });
+    }
     let mut found = Vec::new();
     let mut cells = 0;
     let parts = parts(source, readers);
@@ -145,10 +151,12 @@ pub fn reports<'r>(
             ranges.iter().any(|(first, end)| (*first..*end).contains(&line))
         };
         report.sheets.retain(|sheet| is_range(reader) || !sheet.section.is_empty() || !is_other(sheet));
-        report.kind = reader.kind.to_string();
+        if report.kind.is_empty() {
+            report.kind = reader.kind.to_string();
+        }
         report.line = part.first_line();
         cells += report.cells();
-        if cells > CELLS_MOST {
+        if cells > CELLS_MOST || report.sheets.iter().any(|sheet| sheet.is_full) {
             return Err(ForeignError::TooLarge { path: source.path.clone(), most: CELLS_MOST });
         }
         report.checks = (reader.check)(&report);
@@ -156,10 +164,15 @@ pub fn reports<'r>(
         found.push((reader, report));
     }
     // A line may look like the start of a report that has no content.
-    found.retain(|(_, report): &(&Reader, Report)| !report.sheets.is_empty() || !report.facts.is_empty());
-    match found.is_empty() {
-        true => Err(ForeignError::Unknown { path: source.path.clone(), lines: source.len() }),
-        false => Ok(found),
+    let first = found.first().map(|(reader, _): &(&Reader, Report)| reader.kind);
+    found.retain(|(_, report)| !report.sheets.is_empty() || !report.facts.is_empty());
+    let is_read = |(_, report): &(&Reader, Report)| report.sheets.iter().any(|sheet| !sheet.rows.is_empty());
+    let nothing = |kind: &str| ForeignError::Nothing { path: source.path.clone(), kind: kind.to_string() };
+    match first {
+        _ if found.iter().any(is_read) => Ok(found),
+        _ if !found.is_empty() => Err(nothing(&found[0].1.kind)),
+        Some(kind) if kind != PASTED => Err(nothing(kind)),
+        _ => Err(kinds::unknown(source)),
     }
 }
 
@@ -332,7 +345,10 @@ mod tests {
         let (line, text) = part.lines().next().unwrap_or_default();
         let facts = vec![ImportedFact { name: "first".into(), text: text.into(), line }];
         let unread = part.lines().skip(1).map(|(line, text)| Remark { line, text: text.into() }).collect();
-        Report { facts, unread, ..Report::default() }
+        let mut sheet = Sheet::default();
+        sheet.push(line, Vec::new());
+        let sheets = vec![sheet];
+        Report { facts, unread, sheets, ..Report::default() }
     }
 
     const fn reader(kind: &'static str, begins: Begins) -> Reader {

@@ -1,6 +1,6 @@
 //! An imported report: facts of its head, tables, and lines that were not understood.
 
-use crate::figure::sheet::{Cell, Remark, Sheet};
+use crate::figure::sheet::{Cell, Printed, Remark, Sheet};
 use crate::form::json::Json;
 use crate::source::SourcePart;
 use plumb_figures::{Reading, is_figure};
@@ -41,6 +41,8 @@ pub struct Report {
     pub checks: Vec<Consistency>,
     /// The end of a report that was cut short.
     pub cut: Option<CutShort>,
+    /// Errors of the run that it describes, whose figures are those of a failed run.
+    pub failed: Vec<Remark>,
 }
 
 /// The end of a report that was cut short.
@@ -151,10 +153,18 @@ impl Report {
         }
     }
 
+    /// Notes the error of a job, unless it is 0 or empty.
+    pub fn fail(&mut self, job: &str, error: &Printed) {
+        if !error.raw.is_empty() && error.raw != "0" {
+            let text = format!("{job}: error {}", error.raw).trim_start_matches(": ").to_string();
+            self.failed.push(Remark { line: error.line, text });
+        }
+    }
+
     /// Returns the number of cells in its tables.
     #[must_use]
     pub fn cells(&self) -> usize {
-        self.sheets.iter().map(|sheet| sheet.rows.len() * sheet.columns.len()).sum()
+        self.sheets.iter().map(Sheet::cells).sum()
     }
 }
 

@@ -12,10 +12,16 @@
 //! a blank, too, because tools pad their files with it.
 
 use sha2::{Digest, Sha256};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of a file. The largest report seen has 40 MB.
 pub const BYTES_MOST: u64 = 64 << 20;
+
+/// Most lines of a file, which are kept with their places. A report of 40 MB has half a million.
+pub const LINES_MOST: usize = 4_000_000;
+/// The name of standard input.
+pub const STDIN: &str = "-";
 
 /// Reasons why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +56,27 @@ pub enum ForeignError {
         /// Command that takes it, or what it was made from.
         cure: &'static str,
     },
+    /// A file of a known kind that is not read.
+    #[error("{} is {what}, which import does not read; {instead}", path.display())]
+    Kind {
+        /// The file that was to be imported.
+        path: PathBuf,
+        /// Kind of the file, with its article.
+        what: &'static str,
+        /// What is read of the same system, or the command that takes it.
+        instead: &'static str,
+    },
+    /// A report of which no table was read.
+    #[error(
+        "{} has a report ({kind}) without a table that import knows: nothing of it was read; \
+         `plumb help import` names the kinds",
+        path.display()
+    )]
+    Nothing {
+        /// The file that was to be imported.
+        path: PathBuf,
+        kind: String,
+    },
     /// No part of the file is a plan of execution.
     #[error(
         "{} has no plan: no line of {lines} is of EXPLAIN by PostgreSQL, as text or JSON, or of a table of DBMS_XPLAN \
@@ -71,6 +98,14 @@ pub enum ForeignError {
         line: u32,
         /// Reason, without file and line.
         why: String,
+    },
+    /// The file has more lines than are kept.
+    #[error("{} has more than {most} lines; cut the file into single reports", path.display())]
+    TooManyLines {
+        /// The file that was to be imported.
+        path: PathBuf,
+        /// The most that are kept.
+        most: usize,
     },
     /// The tables of the file have too many cells.
     #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
@@ -98,9 +133,36 @@ impl Source {
     /// Reads a file as text, whatever its encoding. Fails if it is no regular file, is longer than
     /// [`BYTES_MOST`], or cannot be read.
     pub fn read(path: &Path) -> Result<Source, ForeignError> {
+        if path == Path::new(STDIN) {
+            return Source::of_stdin(path);
+        }
         match plumb_host::regular::read_regular(path, BYTES_MOST) {
-            Ok(bytes) => Ok(Source::of(path, &bytes)),
+            Ok(bytes) => Source::bounded(path, &bytes),
             Err(error) => Err(ForeignError::Read { path: path.to_path_buf(), why: error.to_string() }),
+        }
+    }
+
+    /// Decodes the bytes of a file, which must not have more than [`LINES_MOST`] lines.
+    pub fn bounded(path: &Path, bytes: &[u8]) -> Result<Source, ForeignError> {
+        let ends = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+        // Of line ends by two letters both count.
+        if ends > 2 * LINES_MOST {
+            return Err(ForeignError::TooManyLines { path: path.to_path_buf(), most: LINES_MOST });
+        }
+        Ok(Source::of(path, bytes))
+    }
+
+    fn of_stdin(path: &Path) -> Result<Source, ForeignError> {
+        let refused = |why: String| ForeignError::Read { path: path.to_path_buf(), why };
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().take(BYTES_MOST + 1).read_to_end(&mut bytes);
+        read.map_err(|error| refused(error.to_string()))?;
+        match bytes.len() as u64 {
+            0 => Err(refused("standard input is empty; pipe a report into it".to_string())),
+            length if length > BYTES_MOST => {
+                Err(refused(format!("standard input has more than {BYTES_MOST} bytes; expected one report")))
+            }
+            _ => Source::bounded(path, &bytes),
         }
     }
 
@@ -131,7 +193,12 @@ impl Source {
     pub fn part(&self, first: usize, end: usize) -> SourcePart<'_> {
         let at = |line: usize| self.starts.get(line).copied().unwrap_or(self.text.len());
         let (first, end) = (first.min(self.len()), end.clamp(first.min(self.len()), self.len()));
-        SourcePart { text: &self.text[at(first)..at(end)], starts: &self.starts[first..end], first }
+        SourcePart {
+            text: &self.text[at(first)..at(end)],
+            starts: &self.starts[first..end],
+            first,
+            source: self,
+        }
     }
 }
 
@@ -142,6 +209,7 @@ pub struct SourcePart<'a> {
     pub text: &'a str,
     starts: &'a [usize],
     first: usize,
+    source: &'a Source,
 }
 
 impl<'a> SourcePart<'a> {
@@ -163,7 +231,20 @@ impl<'a> SourcePart<'a> {
         let count = (line as usize).saturating_sub(self.first).min(self.starts.len());
         let begin = self.starts.first().copied().unwrap_or(0);
         let at = self.starts.get(count).map_or(self.text.len(), |start| start - begin);
-        SourcePart { text: &self.text[at..], starts: &self.starts[count..], first: self.first + count }
+        let (text, starts) = (&self.text[at..], &self.starts[count..]);
+        SourcePart { text, starts, first: self.first + count, source: self.source }
+    }
+
+    /// Returns the lines of the file above it, `count` at most.
+    #[must_use]
+    pub fn above(&self, count: usize) -> SourcePart<'a> {
+        self.source.part(self.first.saturating_sub(count), self.first)
+    }
+
+    /// Returns the name of the file, without its directory.
+    #[must_use]
+    pub fn file_name(&self) -> &'a str {
+        self.source.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
     /// Returns the lines from the one with this byte of `text` on.

@@ -1,6 +1,6 @@
 //! The tables of an import in its bundle: `imported.json`, as input that is checked.
 //!
-//! A bundle may come from anybody, so its file is bounded in bytes and cells, and a table keeps as
+//! A bundle may come from a stranger, so its file is bounded in bytes and cells, and a table keeps as
 //! many cells a row as it has columns. Only texts are taken: what a figure means follows from its
 //! text and its heading, and the page shows the text.
 
@@ -28,10 +28,12 @@ pub struct StoredTable {
     pub rows: Vec<StoredRow>,
 }
 
-/// A row: its line in the report, and a text for each column.
+/// A row: its first line in the report, and a text for each column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StoredRow {
     pub line: u32,
+    /// The last line of a row of several lines.
+    pub last: u32,
     pub cells: Vec<String>,
 }
 
@@ -39,10 +41,15 @@ impl From<&Sheet> for StoredTable {
     fn from(sheet: &Sheet) -> StoredTable {
         let row = |row: &crate::figure::sheet::SheetRow| StoredRow {
             line: row.cells.first().map_or(sheet.line, |cell| cell.line),
+            last: row.cells.iter().map(|cell| cell.line).max().unwrap_or(sheet.line),
             cells: row.cells.iter().map(|cell| cell.raw.clone()).collect(),
         };
         StoredTable {
-            heading: sheet.heading.clone(),
+            // The tables of a head have none.
+            heading: match sheet.heading.as_str() {
+                "" => plumb_record::capital(&sheet.section.replace('_', " ")),
+                heading => heading.to_string(),
+            },
             line: sheet.line,
             notes: sheet.notes.iter().map(|note| note.text.clone()).collect(),
             columns: sheet.columns.iter().map(|column| column.name.clone()).collect(),
@@ -136,9 +143,10 @@ impl FileSheet {
         let columns: Vec<String> = self.columns.into_iter().map(|column| column.name).collect();
         let row = |row: FileRow| {
             let line = row.cells.first().map_or(self.line, |cell| cell.line);
+            let last = row.cells.iter().map(|cell| cell.line).max().unwrap_or(line);
             let mut cells: Vec<String> = row.cells.into_iter().map(|cell| cell.raw).collect();
             cells.resize(columns.len(), String::new());
-            StoredRow { line, cells }
+            StoredRow { line, last, cells }
         };
         let rows = self.rows.into_iter().map(row).collect();
         let notes = self.notes.into_iter().map(|note| note.text).collect();

@@ -34,6 +34,7 @@ macro_rules! strict_assert {
 
 mod arena;
 mod buffer_pool;
+pub mod canary;
 mod directory;
 mod error;
 mod file;

@@ -24,7 +24,10 @@ use std::collections::BTreeMap;
 #[must_use]
 pub fn document(comparison: &Comparison) -> Document {
     let header = comparison.second.runs.first().map(|run| &run.header);
-    let workload = header.map_or("", |header| header.workload.as_str());
+    // Imported reports are of databases, which may be two.
+    let of = |period: &Period| period.runs.first().map_or("", |run| run.header.workload.as_str()).to_string();
+    let [first, second] = comparison.sides().map(of);
+    let workload = if first == second { second } else { format!("{first} and {second}") };
     Document {
         title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
         question: String::new(),
@@ -104,6 +107,8 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
     }
     warnings.dedup();
     for (name, period) in comparison.named_sides() {
+        let failed = period.runs.iter().filter_map(|run| run.imported.as_ref()?.failed.first());
+        warnings.extend(failed.map(|error| format!("{name} is of a run that failed: {error}")));
         warnings.extend(period.circumstances().into_iter().map(|found| format!("{name}: {found}")));
     }
     let sides = [&comparison.first, &comparison.second].map(|period| period.typical());
@@ -228,7 +233,9 @@ fn sets(comparison: &Comparison) -> Section {
     }
     let mut total = vec![Cell::default(); if database { 9 } else { 7 }];
     total[0] = Cell::from("%Diff:");
-    total[6] = percent(comparison.difference(FigureGroup::Time, ELAPSED));
+    if comparison.sides().iter().all(|period| is_known(period, FigureGroup::Time, ELAPSED)) {
+        total[6] = percent(comparison.difference(FigureGroup::Time, ELAPSED));
+    }
     let has_time = || comparison.sides().iter().all(|period| is_known(period, FigureGroup::Time, DB_TIME));
     if database && has_time() {
         total[7] = percent(comparison.difference(FigureGroup::Time, DB_TIME));
@@ -299,7 +306,9 @@ fn test_cells(difference: Option<&Difference>) -> Vec<Cell> {
 fn is_known(period: &Period, group: FigureGroup, name: &str) -> bool {
     let is_count = !is_quotient(group, name)
         && !matches!(group, FigureGroup::Time | FigureGroup::Measure | FigureGroup::Host);
-    is_count && period.runs.iter().all(|run| run.imported.is_none()) || period.has(group, name)
+    // A report without an interval has an elapsed time of zero.
+    let is_nothing = group == FigureGroup::Time && period.figure(group, name) <= 0.0;
+    is_count && period.runs.iter().all(|run| run.imported.is_none()) || period.has(group, name) && !is_nothing
 }
 
 /// True for each set that has a figure.

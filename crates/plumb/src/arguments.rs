@@ -1185,7 +1185,8 @@ Columns, after awr_info of SLOB; one that a run has nothing for is blank:
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Files with reports, at most 64 MiB each
+    /// Files with reports, at most 64 MiB each; - for standard input. Nothing is kept without
+    /// --bundle
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// List the sections that were understood, those that are empty, and lines that were not
@@ -1206,7 +1207,8 @@ pub struct Import {
 
 #[derive(Debug, Args)]
 pub struct Diagnose {
-    /// Bundles of runs or of imports, and files with reports as `plumb import` reads them
+    /// Bundles of runs or of imports, and files with reports as `plumb import` reads them; - for
+    /// standard input
     #[arg(required = true, value_name = "FILE|BUNDLE")]
     pub of: Vec<PathBuf>,
     /// Write the study that would prove the first finding which has one into this file, which must
@@ -1233,10 +1235,11 @@ pub struct Info {
 #[derive(Debug, Args)]
 pub struct Compare {
     /// The first: a bundle of `plumb run`, its record.json, BUNDLE:3-7 for the period between two
-    /// of its snapshots, or BUNDLE:ARM of a study, ARM a name or a number
+    /// of its snapshots, BUNDLE:ARM of a study, ARM a name or a number, or a report that `plumb
+    /// import` reads: FILE, FILE:N for its N-th report, or - for standard input
     pub first: String,
-    /// The second, in the same form; two arms of one study are compared block by block
-    #[arg(required_unless_present_any = ["baseline", "save_baseline"])]
+    /// The second, in the same form; two arms of one study are compared block by block. Without it
+    /// the two periods or reports of the first, which is a file with two
     pub second: Option<String>,
     /// Write the comparison as one HTML file, too
     #[arg(long, value_name = "FILE")]

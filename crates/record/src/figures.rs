@@ -338,9 +338,10 @@ fn sessions(run: &Record) -> usize {
 /// devices, none is the whole.
 fn measured(run: &Record, ends: &[&str]) -> Option<f64> {
     let own = |name: &str| ends.iter().any(|end| name.ends_with(end));
-    let mut found = run.measures.iter().filter(|measure| run.imported.is_some() && own(&measure.name));
-    let first = found.next()?;
-    found.next().is_none().then_some(first.value)
+    let found = || run.measures.iter().filter(|measure| run.imported.is_some() && own(&measure.name));
+    let all = found().find(|measure| measure.name.starts_with("all "));
+    let one = found().next().filter(|_| found().count() == 1);
+    all.or(one).map(|measure| measure.value)
 }
 
 fn rate(run: &Record, amount: f64) -> Option<f64> {

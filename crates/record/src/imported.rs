@@ -19,6 +19,9 @@ pub struct Imported {
     /// The kind of report, such as `AWR report`.
     pub kind: String,
     pub facts: Vec<ImportedFact>,
+    /// Errors of the run that it describes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
     /// The figures that answer first what such a report is read for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<ImportedAnswer>,

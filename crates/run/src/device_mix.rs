@@ -13,6 +13,9 @@
 //! second point has the work's own mix, unless that is close to the requested one. The work is
 //! compared with the points that have its mix.
 //!
+//! A repeat takes as long as the work is expected to take, within bounds, and the file shrinks with
+//! it: a run of 100 ms is not held up by ten seconds of calibration.
+//!
 //! Limits: one request is one block; a database writer may join adjacent ones. If the calibrator
 //! cannot measure (files in memory, no room), there is no point, and the record says why.
 
@@ -29,14 +32,29 @@ pub struct Mix {
     pub outstanding: usize,
     /// Share of writes, per hundred requests.
     pub write_percent: u8,
+    /// Duration of each repeat, between [`REPEAT_LEAST`] and [`REPEAT`].
+    pub repeat: Nanos,
 }
 
 impl Mix {
-    /// Returns the mix of sessions that read single blocks and update this percentage of them.
+    /// Returns the mix of sessions that read single blocks and update this percentage of them, for
+    /// work that is expected to take this time.
     #[must_use]
-    pub fn of_updates(block: Bytes, sessions: usize, update_percent: u64) -> Mix {
+    pub fn of_updates(block: Bytes, sessions: usize, update_percent: u64, expected: Nanos) -> Mix {
         let share = 100.0 * update_percent as f64 / (100.0 + update_percent as f64);
-        Mix { block, outstanding: sessions.clamp(1, OUTSTANDING_MAX), write_percent: share.round() as u8 }
+        Mix {
+            block,
+            outstanding: sessions.clamp(1, OUTSTANDING_MAX),
+            write_percent: share.round() as u8,
+            repeat: expected.clamp(REPEAT_LEAST, REPEAT),
+        }
+    }
+
+    /// Returns the size of the file. For the longest repeat it is larger than a device's cache for
+    /// the writes of a repeat, and quickly made.
+    #[must_use]
+    pub fn file(&self) -> Bytes {
+        Bytes(FILE.0 * self.repeat.0 / REPEAT.0 / Bytes::M * Bytes::M)
     }
 
     /// Returns the mix of the work done, given the reads and writes it made of this mix.
@@ -65,12 +83,14 @@ pub fn write_percent([reads, writes]: [u64; 2]) -> f64 {
 
 /// Largest number of outstanding requests that the calibrator accepts.
 const OUTSTANDING_MAX: usize = 1024;
-/// Size of the file: larger than a device's cache for the writes of a repeat, and quickly made.
-pub const FILE: Bytes = Bytes(512 * Bytes::M);
-/// Duration of each repeat, nanoseconds.
+/// Size of the file of the longest repeat.
+const FILE: Bytes = Bytes(512 * Bytes::M);
+/// Longest duration of a repeat.
 const REPEAT: Nanos = Nanos(500_000_000);
-/// Longest total time, creation of the file included.
-const BUDGET: Nanos = Nanos(15_000_000_000);
+/// Shortest duration of a repeat: hundreds of requests of a disk, thousands of a flash device.
+const REPEAT_LEAST: Nanos = Nanos(50_000_000);
+/// Longest total time in repeats, creation of the file included.
+const BUDGET: u64 = 30;
 
 /// Rate of a mix in requests per second: median, lowest and highest of its repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,8 +108,8 @@ pub fn measure(device: &DeviceDescription, mix: Mix, seed: u64) -> Result<Measur
     options.advanced.num_large = Some(0);
     options.advanced.write_percent = mix.write_percent;
     options.size_small = mix.block;
-    options.file_size = Some(FILE);
-    (options.duration, options.budget) = (Some(REPEAT), Some(BUDGET));
+    options.file_size = Some(mix.file());
+    (options.duration, options.budget) = (Some(mix.repeat), Some(Nanos(BUDGET * mix.repeat.0)));
     let found = calibrate(std::slice::from_ref(device), &options, &()).map_err(|error| error.to_string())?;
     let point = found.tasks.iter().find(|task| matches!(task.task, Task::Point(_)));
     let repeats = point.map(|point| point.repeats.as_slice()).unwrap_or_default();
@@ -113,14 +133,23 @@ mod tests {
 
     #[test]
     fn writes_are_a_share_of_all_requests() {
-        let percent = |updates| Mix::of_updates(Bytes(8192), 16, updates).write_percent;
+        let percent = |updates| Mix::of_updates(Bytes(8192), 16, updates, REPEAT).write_percent;
         assert_eq!([0, 20, 50, 100].map(percent), [0, 17, 33, 50]);
-        assert_eq!(Mix::of_updates(Bytes(8192), 5000, 0).outstanding, OUTSTANDING_MAX);
+        assert_eq!(Mix::of_updates(Bytes(8192), 5000, 0, REPEAT).outstanding, OUTSTANDING_MAX);
+    }
+
+    #[test]
+    fn a_short_run_has_short_repeats_and_a_small_file() {
+        let of = |ms: u64| {
+            let mix = Mix::of_updates(Bytes(8192), 1, 0, Nanos(ms * 1_000_000));
+            (mix.repeat.0 / 1_000_000, mix.file().0 / Bytes::M)
+        };
+        assert_eq!([1, 100, 500, 60_000].map(of), [(50, 51), (100, 102), (500, 512), (500, 512)]);
     }
 
     #[test]
     fn the_work_is_held_against_its_own_mix() {
-        let asked = Mix::of_updates(Bytes(8192), 16, 20);
+        let asked = Mix::of_updates(Bytes(8192), 16, 20, REPEAT);
         let done = |reads, writes| asked.as_done([reads, writes]).write_percent;
         assert_eq!([done(83, 17), done(85, 15), done(91, 9), done(600, 400)], [17, 17, 9, 40]);
         assert_eq!([done(0, 10), done(10, 0), done(0, 0)], [100, 0, 0]);

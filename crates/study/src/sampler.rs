@@ -35,7 +35,8 @@ use std::time::Duration;
 const INTERVAL: Nanos = Nanos(1_000_000_000);
 /// Largest number of samples kept.
 const LOOKS_MAX: usize = 3600;
-/// Shortest delay that counts as a stopped process; a busy machine delays a sample by less.
+/// Shortest delay outside the run queue that counts as a stopped process. A thread that reads /proc
+/// is delayed by less.
 pub const STOPPED_MIN: Nanos = Nanos(2_000_000_000);
 /// Shortest time that counts as suspension; two clocks read one after the other differ by less.
 const SUSPENDED_MIN: Nanos = Nanos(100_000_000);
@@ -57,30 +58,46 @@ impl Looks {
     /// the monotonic clock. `None` if neither occurred.
     #[must_use]
     pub fn stopped(&self, (begin, end): (Nanos, Nanos)) -> Option<Nanos> {
-        let pairs = self.looks.windows(2).filter(|pair| pair[1].at > begin && pair[0].at < end);
-        let lost = pairs.map(|pair| {
-            lost((pair[0].at, pair[0].suspended), (pair[1].at, pair[1].suspended), self.interval)
-        });
+        let pairs = self.looks.windows(2).filter(|pair| pair[1].beat.at > begin && pair[0].beat.at < end);
+        let lost = pairs.map(|pair| pair[1].beat.lost_since(&pair[0].beat, self.interval));
         Some(Nanos(lost.map(|lost| lost.0).sum())).filter(|lost| lost.0 > 0)
     }
 }
 
-/// Returns the time between two samples in which nothing ran. A sample is its time, and the
-/// accumulated suspension at that time.
-#[must_use]
-pub fn lost(earlier: (Nanos, Nanos), later: (Nanos, Nanos), meant: Nanos) -> Nanos {
-    let late = later.0.saturating_sub(earlier.0 + meant);
-    let suspended = later.1.saturating_sub(earlier.1);
-    let counted = |time: Nanos, least: Nanos| if time >= least { time } else { Nanos(0) };
-    counted(late, STOPPED_MIN) + counted(suspended, SUSPENDED_MIN)
+/// A moment in which the sampling thread ran. Only differences of the last two fields are
+/// meaningful.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beat {
+    /// Time on the monotonic clock.
+    pub at: Nanos,
+    /// Accumulated suspension of the machine.
+    pub suspended: Nanos,
+    /// Accumulated time of the thread in the run queue.
+    pub queued: Nanos,
+}
+
+impl Beat {
+    #[must_use]
+    pub fn now() -> Beat {
+        Beat { at: clock::now(), suspended: clock::suspended(), queued: clock::thread_queued() }
+    }
+
+    /// Returns the time since an earlier beat in which nothing could run, if the thread wanted to
+    /// sleep for `meant`. A thread that waits for a busy processor is in the run queue; one whose
+    /// process is stopped is not.
+    #[must_use]
+    pub fn lost_since(&self, earlier: &Beat, meant: Nanos) -> Nanos {
+        let queued = self.queued.saturating_sub(earlier.queued);
+        let late = self.at.saturating_sub(earlier.at + meant + queued);
+        let suspended = self.suspended.saturating_sub(earlier.suspended);
+        let counted = |time: Nanos, least: Nanos| if time >= least { time } else { Nanos(0) };
+        counted(late, STOPPED_MIN) + counted(suspended, SUSPENDED_MIN)
+    }
 }
 
 #[derive(Debug, Clone)]
 pub struct Look {
-    /// Time of the sample on the monotonic clock.
-    pub at: Nanos,
-    /// Accumulated suspension; only differences are meaningful.
-    pub suspended: Nanos,
+    pub beat: Beat,
     /// Counters of each device, in the order of `devices`; `None` if the device disappeared.
     pub disks: Vec<Option<DiskStats>>,
     pub cpu: Option<CpuTimes>,
@@ -95,8 +112,7 @@ pub struct Look {
 impl Look {
     fn make(devices: &[String]) -> Look {
         Look {
-            at: clock::now(),
-            suspended: clock::suspended(),
+            beat: Beat::now(),
             disks: devices.iter().map(|name| DiskStats::read(name).ok()).collect(),
             cpu: CpuTimes::read(),
             load: machine::load_average(),
@@ -193,7 +209,7 @@ mod tests {
     fn samples_are_taken_at_each_end_and_times_increase() {
         let looks = Sampler::start(&[]).end().expect("a thread");
         assert_eq!((looks.looks.len(), looks.devices.len()), (2, 0));
-        assert!(looks.looks[0].at <= looks.looks[1].at);
+        assert!(looks.looks[0].beat.at <= looks.looks[1].beat.at);
         assert!(looks.looks.iter().all(|look| look.cpu.is_some() && look.available.is_some()));
     }
 
@@ -208,16 +224,16 @@ mod tests {
         }
         let looks = looking.join().expect("it ends");
         assert!(looks.looks.len() <= LOOKS_MAX);
-        assert!(looks.looks.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        assert!(looks.looks.windows(2).all(|pair| pair[0].beat.at <= pair[1].beat.at));
     }
 
     #[test]
     fn samples_show_a_stopped_process_but_not_a_late_sample() {
-        let look = |seconds: u64, suspended: u64| Look {
-            at: Nanos(seconds * 1_000_000_000),
-            suspended: Nanos(suspended * 1_000_000_000),
-            ..Look::make(&[])
+        let beat = |[at, suspended, queued]: [u64; 3]| {
+            let [at, suspended, queued] = [at, suspended, queued].map(|s| Nanos(s * 1_000_000_000));
+            Look { beat: Beat { at, suspended, queued }, ..Look::make(&[]) }
         };
+        let look = |seconds, suspended| beat([seconds, suspended, 0]);
         let stopped = |looks: Vec<Look>, span: (u64, u64)| {
             let looks = Looks { interval: INTERVAL, cost: Nanos(0), devices: Vec::new(), looks };
             let span = (Nanos(span.0 * 1_000_000_000), Nanos(span.1 * 1_000_000_000));
@@ -225,6 +241,8 @@ mod tests {
         };
         assert_eq!(stopped(vec![look(0, 0), look(1, 0), look(3, 0)], (0, 3)), None, "a second late");
         assert_eq!(stopped(vec![look(0, 0), look(1, 0), look(8, 0)], (0, 8)), Some(6));
+        let busy = vec![beat([0, 0, 0]), beat([1, 0, 0]), beat([8, 0, 5])];
+        assert_eq!(stopped(busy, (0, 8)), None, "it waited for a processor");
         assert_eq!(stopped(vec![look(0, 0), look(7, 0), look(8, 0)], (7, 8)), None, "before it was measured");
         assert_eq!(stopped(vec![look(0, 50), look(1, 50), look(2, 90)], (0, 2)), Some(40), "suspended");
     }

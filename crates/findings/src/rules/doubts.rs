@@ -200,13 +200,19 @@ fn interval(signals: &Signals) -> Option<Observed> {
         .then(|| Observed::new("The report's averages are of little worth", doubts.join("; ")).advise(advice))
 }
 
-/// Returns true if the reads of a tablespace cannot have taken the time that its row says: more than
-/// DB time and background waits together, several times over.
+/// True if the reads of a tablespace cannot have taken the time that its row says: more than DB
+/// time and background waits together, several times over.
 pub(super) fn is_too_long(signals: &Signals, of: &TablespaceIo) -> bool {
     const TIMES_MOST: u64 = 3;
     let background = total_of(signals.background.iter().map(|wait| wait.time_ns));
     let whole = signals.db_time().saturating_add(background);
-    signals.origin == Origin::Import && of.reads.time_ns.is_some_and(|ns| ns / TIMES_MOST > whole)
+    let is_known = signals.origin == Origin::Import && signals.db_time() > 0;
+    is_known && of.reads.time_ns.is_some_and(|ns| ns / TIMES_MOST > whole)
+}
+
+/// True if no device moves the bytes of a tablespace's read in the time that its row says.
+pub(super) fn is_impossible(of: &TablespaceIo) -> bool {
+    read_of(of).is_some_and(|[bytes, seconds]| request_rate(bytes, seconds).low > REQUEST_RATE_MOST)
 }
 
 fn too_long(signals: &Signals) -> Option<Observed> {

@@ -7,7 +7,9 @@
 
 mod cache;
 mod doubts;
+mod load;
 mod log;
+mod periods;
 mod reads;
 mod server;
 mod sort;
@@ -39,19 +41,23 @@ pub fn all() -> impl Iterator<Item = &'static FindingRule> {
         doubts::RULES,
         time::RULES,
         log::RULES,
+        periods::RULES,
         reads::RULES,
         cache::RULES,
         users::RULES,
         sort::RULES,
         server::RULES,
         trace::RULES,
+        load::RULES,
     ];
     groups.into_iter().flatten()
 }
 
 /// True if I/O and commits have the share of DB time from which on storage matters.
 fn is_io_bound(signals: &Signals) -> bool {
-    signals.class_share(&["User I/O", "System I/O", "Commit", "Configuration"]) >= IO_GATE
+    // Tablespaces without DB time, as people paste them, leave it open.
+    signals.db_time() == 0 && !signals.tablespaces.is_empty()
+        || signals.class_share(&["User I/O", "System I/O", "Commit", "Configuration"]) >= IO_GATE
 }
 
 /// Prints a share: `41%`, `3.2%`.
@@ -66,6 +72,9 @@ fn average(wait: &WaitEvent) -> Nanos {
 
 /// Prints a saving with its share: `at most 3.30 s of 8.00 s DB time (41%)`.
 fn at_most(signals: &Signals, ns: u64) -> String {
+    if signals.db_time() == 0 {
+        return format!("at most {}", Nanos(ns));
+    }
     let ns = ns.min(signals.db_time().max(1));
     let whole = Nanos(signals.db_time());
     format!("at most {} of {whole} DB time ({})", Nanos(ns), percent(signals.share(ns)))

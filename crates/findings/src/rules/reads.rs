@@ -84,6 +84,16 @@ pub(super) const RULES: &[FindingRule] = &[
         judge: slow_tablespace,
     },
     FindingRule {
+        id: "T3",
+        rank: Rank::Remark,
+        signal: "time of a KB read from the tablespace with most read time",
+        threshold: "for comparing: of reports without DB time",
+        origin: OWN,
+        caveat: "blocks that a device's cache holds answer faster",
+        advice: "compare the time of a KB with that of other systems, not the time of a read",
+        judge: largest_tablespace,
+    },
+    FindingRule {
         id: "T1",
         rank: Rank::Saving,
         signal: "time of reads of one size in two tablespaces",
@@ -314,6 +324,25 @@ fn mean(tally: &IoTally) -> Option<u64> {
     tally.time_ns?.checked_div(tally.requests)
 }
 
+/// Returns the time of a KB read; times of requests of different sizes do not compare.
+fn per_kb(of: &TablespaceIo) -> Option<String> {
+    let kb = of.reads.bytes as f64 / 1024.0;
+    (kb >= 1.0).then(|| Some(format!("{:.4} ms", of.reads.time_ns? as f64 / 1e6 / kb)))?
+}
+
+/// Names the tablespace whose reads take longest, where a report has tablespaces alone.
+fn largest_tablespace(signals: &Signals) -> Option<Observed> {
+    const READS_MIN: u64 = 1000;
+    (signals.origin == Origin::Import && signals.db_time() == 0).then_some(())?;
+    let judged = signals.tablespaces.iter().filter(|of| of.reads.requests >= READS_MIN);
+    let of = judged.filter(|of| !super::doubts::is_impossible(of)).max_by_key(|of| of.reads.time_ns)?;
+    let each = mean(&of.reads).filter(|each| *each > 0)?;
+    let size = Bytes(of.reads.bytes / of.reads.requests);
+    let evidence =
+        format!("{} reads of {size} in {}, {} a KB", count(of.reads.requests), Nanos(each), per_kb(of)?);
+    Some(Observed::new(format!("Reads of tablespace {} take most of the read time", of.name), evidence))
+}
+
 fn slow_tablespace(signals: &Signals) -> Option<Observed> {
     const LIMIT_NS: u64 = 20 * MS;
     let rate = |of: &TablespaceIo| of.reads.requests as f64 * 1e9 / signals.elapsed_ns.max(1) as f64;
@@ -324,15 +353,20 @@ fn slow_tablespace(signals: &Signals) -> Option<Observed> {
     };
     let of = signals.tablespaces.iter().filter(slow).max_by_key(|of| of.reads.time_ns)?;
     let each = mean(&of.reads)?;
-    let waited = signals.class_share(&["User I/O"]) * signals.db_time() as f64;
-    let saves = ((each - LIMIT_NS) * of.reads.requests).min(waited as u64);
+    // No more than the sessions waited for reads.
+    let waited = match signals.db_time() {
+        0 => u64::MAX,
+        time => (signals.class_share(&["User I/O"]) * time as f64) as u64,
+    };
+    let saves = ((each - LIMIT_NS) * of.reads.requests).min(waited);
     let evidence = format!(
-        "{}: {} reads of {} on average ({:.0} a second, {} each), expected at most {}; at that: {}",
+        "{}: {} reads of {} on average ({}{} each{}), expected at most {}; at that: {}",
         of.name,
         count(of.reads.requests),
         Nanos(each),
-        rate(of),
+        if signals.elapsed_ns > 0 { format!("{:.0} a second, ", rate(of)) } else { String::new() },
         Bytes(of.reads.bytes / of.reads.requests.max(1)),
+        per_kb(of).map_or(String::new(), |time| format!(", {time} a KB")),
         Nanos(LIMIT_NS),
         at_most(signals, saves)
     );

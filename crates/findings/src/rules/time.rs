@@ -80,9 +80,12 @@ pub(super) const RULES: &[FindingRule] = &[
 ];
 
 /// Events with the share of DB time from which on they are named.
-const CANDIDATES: [(&str, f64); 8] = [
+const CANDIDATES: [(&str, f64); 11] = [
     ("db file sequential read", 0.30),
     ("db file scattered read", 0.25),
+    ("cell single block physical read", 0.20),
+    ("cell multiblock physical read", 0.25),
+    ("cell smart table scan", 0.25),
     ("direct path read", 0.20),
     ("direct path write", 0.20),
     ("db file parallel read", 0.25),
@@ -93,7 +96,7 @@ const CANDIDATES: [(&str, f64); 8] = [
 
 fn not_storage(signals: &Signals) -> Option<Observed> {
     let io = signals.class_share(&["User I/O", "System I/O", "Commit"]);
-    // Storage may be among the events whose class nobody knows.
+    // Storage may be among the events of an unknown class.
     const UNKNOWN_MOST: f64 = 0.20;
     if io >= IO_GATE || signals.db_time() == 0 || signals.unknown_share() > UNKNOWN_MOST {
         return None;
@@ -157,7 +160,9 @@ fn captured(signals: &Signals) -> Option<Observed> {
             "CPU and waits are {} of DB time: a session may have several requests at once, and each wait counts",
             percent(share)
         );
-        return Some(Observed::new("Waits for asynchronous requests overlap", evidence).ranked(Rank::Remark));
+        let advice = "shares of waits are of the requests' time, not of the sessions': they are upper bounds";
+        let seen = Observed::new("Waits for asynchronous requests overlap", evidence);
+        return Some(seen.advise(advice).ranked(Rank::Remark));
     }
     if share >= 0.80 || processors(signals).is_some() {
         return None;
@@ -248,11 +253,15 @@ fn top_event(signals: &Signals) -> Option<Observed> {
 /// Returns advice for an event of a server, by that server's own means.
 fn advice_of_reports(event: &str) -> &'static str {
     match event {
-        "db file sequential read" => "statements that read less, a larger buffer cache, or a faster device",
+        "db file sequential read" | "cell single block physical read" => {
+            "statements that read less, a larger buffer cache, or a faster device"
+        }
         "db file parallel read" => {
             "each wait is for a batch of single blocks: a larger buffer cache, or a device that takes more requests at once"
         }
-        "db file scattered read" => "fewer full scans, or a device that reads more MB/s",
+        "db file scattered read" | "cell multiblock physical read" => {
+            "fewer full scans, or a device that reads more MB/s"
+        }
         "direct path read" => "fewer or smaller scans, or a device that reads more MB/s",
         "log file sync" => "fewer commits, or a device with a shorter sync for the log",
         _ => "a faster device, or fewer requests",

@@ -14,6 +14,9 @@ use serde::Serialize;
 /// Most columns of a table, which bounds the work on a line. The widest known table has 40.
 pub const COLUMNS_MOST: usize = 400;
 
+/// Most cells in all tables of a file.
+pub const CELLS_MOST: usize = 4_000_000;
+
 /// A section of a kind of report, as data.
 #[derive(Debug)]
 pub struct Section {
@@ -65,6 +68,23 @@ pub struct Sheet {
     /// The meaning of a comma in its figures.
     #[serde(skip)]
     pub comma: Comma,
+    /// True if rows were left out because of [`CELLS_MOST`].
+    #[serde(skip)]
+    pub is_full: bool,
+    /// Each print of the head, if it is repeated for each sample.
+    #[serde(skip)]
+    pub heads: Vec<Head>,
+}
+
+/// A print of a table's head.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Number of rows above it.
+    pub rows: usize,
+    /// Stamp of time above or before it; empty without one.
+    pub stamp: String,
+    /// Seconds that the sample covers, as the report says.
+    pub seconds: Option<f64>,
 }
 
 /// A line of text that belongs to a table.
@@ -161,6 +181,11 @@ impl Sheet {
 
     /// Adds a row. Cells beyond the columns are dropped; missing ones are blank at `line`.
     pub fn push(&mut self, line: u32, printed: Vec<Printed>) {
+        // A row takes as many cells as there are columns, however short its text is.
+        if (self.rows.len() + 1).saturating_mul(self.columns.len()) > CELLS_MOST {
+            self.is_full = true;
+            return;
+        }
         // A table of several quantities names that of a row in its first cell.
         let has_bytes = printed.first().is_some_and(|name| is_of_bytes(&name.raw));
         let comma = self.comma;
@@ -180,6 +205,12 @@ impl Sheet {
             Cell { raw, line, reading }
         };
         self.rows.push(SheetRow { cells: self.columns.iter().map(&mut cell).collect() });
+    }
+
+    /// Returns the number of its cells.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.rows.len() * self.columns.len()
     }
 
     /// Returns the cell of a row under a key.

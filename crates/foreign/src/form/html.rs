@@ -9,7 +9,7 @@
 //! columns may have two lines, with spanners in the upper one. Scripts and styles are skipped;
 //! nothing is executed or fetched.
 
-use crate::figure::sheet::{COLUMNS_MOST, Printed, Remark};
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark};
 use crate::source::SourcePart;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
@@ -92,6 +92,8 @@ struct Page {
     attribute: String,
     /// The element that receives text.
     inside: Inside,
+    /// Cells of all rows that are kept.
+    cells: usize,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -236,7 +238,12 @@ impl Page {
             std::iter::once(own)
                 .chain((1..cell.columns).map(move |_| Printed { raw: String::new(), line: cell.line }))
         });
-        table.rows.push((line, cells.collect()));
+        // What is beyond the most is counted and not kept; the reader refuses the file.
+        if self.cells <= CELLS_MOST {
+            let cells: Vec<Printed> = cells.collect();
+            self.cells += cells.len();
+            table.rows.push((line, cells));
+        }
     }
 
     fn end_table(&mut self) {

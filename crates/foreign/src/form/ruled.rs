@@ -19,7 +19,7 @@
 //! A table continues after a page break, which repeats its heading, remarks and ruler. Each line is
 //! read a bounded number of times, so the work is linear in the text.
 
-use crate::figure::sheet::{COLUMNS_MOST, Printed, Remark};
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark};
 use plumb_figures::is_number;
 use std::ops::Range;
 
@@ -165,9 +165,10 @@ pub fn tables(lines: &[(u32, &str)]) -> Tables {
         heading: Printed::default(),
         notes: Vec::new(),
         is_short: true,
+        cells: 0,
     };
     let mut at = 0;
-    while at < lines.len() {
+    while at < lines.len() && reader.held() <= CELLS_MOST {
         at = reader.step(at);
     }
     reader.close();
@@ -183,6 +184,8 @@ struct Walk<'a> {
     notes: Vec<Remark>,
     /// True if the heading is above tildes, or missing.
     is_short: bool,
+    /// Cells of the closed tables.
+    cells: usize,
 }
 
 struct Open {
@@ -200,6 +203,12 @@ struct Open {
 }
 
 impl Walk<'_> {
+    /// Returns the cells of the tables so far, the open one included.
+    fn held(&self) -> usize {
+        let open = self.open.as_ref().map_or(0, |open| open.table.rows.len() * open.table.names.len());
+        self.cells + open
+    }
+
     /// Reads a line, or the rulers that begin there; returns the next line.
     fn step(&mut self, at: usize) -> usize {
         let (number, line) = self.lines[at];
@@ -478,6 +487,7 @@ impl Walk<'_> {
         let Some(mut open) = self.open.take() else { return };
         open.end_record();
         self.tables.statements.append(&mut open.statements);
+        self.cells += open.table.rows.len() * open.table.names.len();
         let goes_on = |last: &&mut Ruled| {
             last.heading.raw == open.table.heading.raw
                 && last.names == open.table.names

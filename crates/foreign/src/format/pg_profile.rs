@@ -10,11 +10,12 @@ use plumb_figures::{FigureUnit, Reading};
 
 use crate::figure::rounding::whole;
 use crate::figure::sheet::{Cell, Figure, Printed, Section, Sheet, SheetRow, known, words};
+use crate::format::tool::derived;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::{Report, value};
 use crate::source::SourcePart;
 use plumb_events::Unit;
-use plumb_record::{Consistency, Record, SettingRow, StatisticRow};
+use plumb_record::{Consistency, ImportedFigure, Record, SettingRow, StatisticRow};
 use plumb_units::ValueRange;
 
 /// The reader of such pages.
@@ -23,7 +24,7 @@ pub const READERS: [Reader; 1] = [Reader {
     begins: Begins::Script(is_page),
     read,
     check: checks,
-    derive: |_| Vec::new(),
+    derive: sizes,
     fill: Fill::With(fill),
 }];
 
@@ -191,8 +192,34 @@ const SHARE: Rule =
     Rule { name: "time / Total = share", arithmetic: "time waited / time waited in Total = share" };
 const BLOCKS: Rule = Rule {
     name: "reads x block = bytes",
-    arithmetic: "blocks read x 8192 bytes = bytes read; version 18 counts requests instead",
+    arithmetic: "blocks read x 8192 bytes = bytes read, before version 18",
 };
+
+/// True from version 18 on, which counts requests of several blocks and those of the log.
+fn counts_requests(report: &Report) -> bool {
+    let is_18 = |text: &str| {
+        let digits =
+            text.trim_start_matches("PostgreSQL ").split(|letter: char| !letter.is_ascii_digit()).next();
+        digits.and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| (18..1000).contains(&major))
+    };
+    let is_version = |name: &str| ["server_version", "version"].contains(&name);
+    let mut settings = rows(report, "settings");
+    settings.any(|(sheet, row)| is_version(sheet.text(row, "name")) && is_18(sheet.text(row, "value")))
+        || rows(report, "io").any(|(sheet, row)| sheet.text(row, "object") == "wal")
+}
+
+/// The size of a request, which version 18 counts.
+fn sizes(report: &Report) -> Vec<ImportedFigure> {
+    if !counts_requests(report) {
+        return Vec::new();
+    }
+    let size = |(sheet, row): (&Sheet, &SheetRow)| {
+        let (reads, bytes) = (sheet.figure(row, "reads")?, sheet.figure(row, "read_bytes")?);
+        let name = format!("{}: size of a read", row.cells.first()?.raw);
+        derived(name, "bytes", reads.line, bytes.value / reads.value, bytes.range.over(reads.range)?)
+    };
+    rows(report, "io").filter_map(size).collect()
+}
 
 fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
@@ -247,7 +274,8 @@ fn checks(report: &Report) -> Vec<Consistency> {
             checks.push(SHARE.meets(sheet.text(row, "name"), sides, &[&own, &all, &share]));
         }
     }
-    for (sheet, row) in rows(report, "io") {
+    let has_requests = counts_requests(report);
+    for (sheet, row) in rows(report, "io").filter(|_| !has_requests) {
         if let (Some(reads), Some(bytes)) = (sheet.figure(row, "reads"), sheet.figure(row, "read_bytes")) {
             let expected = reads.range.times(ValueRange::exactly(8192.0));
             let of = ["name", "object", "context"].map(|key| sheet.text(row, key)).join(" ");

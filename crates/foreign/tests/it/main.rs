@@ -1,6 +1,7 @@
 //! Imports of whole files: fixtures written by hand in the shape of each kind of report.
 //!
 //! - `reports`: AWR as text and as HTML, Statspack, global, two periods; their checks and records.
+//! - `page`: the texts of the page, and sections alone.
 //! - `pasted`: tables without a head: tabs, one line, paragraphs; figures that follow from them.
 //! - `tools`: tools that print lines, fio's forms, and pages of PostgreSQL.
 //! - `diagnosis`: findings of reports, and their silence on healthy ones.
@@ -8,6 +9,7 @@
 
 mod diagnosis;
 mod hostile;
+mod page;
 mod pasted;
 mod reports;
 mod tools;

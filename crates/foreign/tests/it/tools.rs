@@ -2,7 +2,7 @@
 
 use crate::{figure, fixture, imports, only, sheet, with};
 use plumb_foreign::Import;
-use plumb_record::Consistent::{Fails, Holds, Impossible};
+use plumb_record::Consistent::{Fails, Habit, Holds, Impossible};
 
 /// Kinds of checks that held, each once.
 fn held(import: &Import) -> Vec<&str> {
@@ -35,7 +35,7 @@ fn contradicted(text: &str, changes: &[(&str, &str, &str)]) {
         assert!(text.contains(from), "{from}");
         let all = imports(&text.replacen(from, to, 1));
         let mut bad = all.iter().flat_map(|import| {
-            [Fails, Impossible].into_iter().flat_map(|outcome| with(&import.report.checks, outcome))
+            [Fails, Impossible, Habit].into_iter().flat_map(|outcome| with(&import.report.checks, outcome))
         });
         assert!(bad.any(|(name, _)| name == *check), "{from} -> {to}: {check}");
     }
@@ -252,4 +252,272 @@ fn tools_one_behind_the_other_are_imports_of_their_own() {
     let imports = imports(&all);
     let kinds: Vec<&str> = imports.iter().map(|import| import.report.kind.as_str()).collect();
     assert_eq!(kinds, ["iostat", "pgbench", "Statspack report"]);
+}
+
+/// The one error of a text that no report is read from.
+fn refused(text: &str) -> String {
+    let source = plumb_foreign::Source::of(std::path::Path::new("x.txt"), text.as_bytes());
+    let read = plumb_foreign::import(&source, plumb_foreign::READERS, "0");
+    read.map(|all| all.len()).expect_err("no report").to_string()
+}
+
+/// A head of iostat -x, and rows of a device with reads, their bytes and the busy share.
+fn samples(rows: &[&[(&str, f64, f64)]]) -> String {
+    let mut text = "Linux 6.8.0 (vm7) \t06/11/25 \t_x86_64_\t(2 CPU)\n".to_string();
+    for sample in rows {
+        text += "\nDevice  r/s  rkB/s  r_await  w/s  wkB/s  w_await  aqu-sz  %util\n";
+        for (device, reads, busy) in *sample {
+            text += &format!(
+                "{device}  {reads:.2}  {:.2}  0.20  0.00  0.00  0.00  0.00  {busy:.2}\n",
+                reads * 8.0
+            );
+        }
+    }
+    text
+}
+
+/// `-z` leaves idle devices out of a sample, and `-y` the mean since the start of the machine.
+#[test]
+fn a_mean_of_iostat_is_of_all_samples_of_the_interval() {
+    let idle = only(&samples(&[
+        &[("vda", 3.17, 0.21)],
+        &[("vda", 20.0, 0.4)],
+        &[("vda", 20.0, 0.4), ("vdb", 900.0, 60.0)],
+        &[("vda", 20.0, 0.4)],
+    ]));
+    near(&idle, "vdb: reads", 300.0);
+    near(&idle, "vdb: busy", 20.0);
+    near(&idle, "vdb: requests in the busiest sample", 900.0);
+    near(&idle, "vda: reads", 20.0);
+    let said = |import: &Import| {
+        import.report.facts.iter().find(|fact| fact.name == "Samples").expect("a fact").text.clone()
+    };
+    assert!(said(&idle).starts_with("3 of 4; the first is left out"), "{}", said(&idle));
+    // Whole requests and milliseconds in the first sample, as in those of a second.
+    let whole = only(&samples(&[&[("vda", 900.0, 60.0)], &[("vda", 100.0, 6.0)]]));
+    near(&whole, "vda: reads", 500.0);
+    assert_eq!(said(&whole), "2");
+    let named = format!("$ iostat -xy 1 2\n{}", samples(&[&[("vda", 3.17, 0.21)], &[("vda", 1.0, 0.1)]]));
+    near(&only(&named), "vda: reads", 2.085);
+    // A sample without any device.
+    let none = only(&samples(&[&[("vda", 3.17, 0.21)], &[], &[("vda", 50.0, 5.0)], &[]]));
+    near(&none, "vda: reads", 50.0 / 3.0);
+}
+
+#[test]
+fn samples_of_sar_weigh_by_their_seconds_over_a_restart() {
+    let text = "\
+Linux 6.8.0 (vm7) \t06/11/2025 \t_x86_64_\t(2 CPU)
+
+08:00:00          DEV       tps     rkB/s     wkB/s   areq-sz    aqu-sz     await     %util
+08:05:00          vda     40.00    160.00    160.00      8.00      0.20      5.00      4.00
+08:10:00          vda     60.00    240.00    240.00      8.00      0.30      5.00      6.00
+Average:          vda     50.00    200.00    200.00      8.00      0.25      5.00      5.00
+
+08:40:00     LINUX RESTART\t(2 CPU)
+
+08:41:00          DEV       tps     rkB/s     wkB/s   areq-sz    aqu-sz     await     %util
+08:42:00          vda    600.00   2400.00   2400.00      8.00      3.00      5.00     60.00
+Average:          vda    600.00   2400.00   2400.00      8.00      3.00      5.00     60.00
+";
+    let sar = sound(text, "sar -d");
+    near(&sar, "vda: requests", (300.0 * 40.0 + 300.0 * 60.0 + 60.0 * 600.0) / 660.0);
+    near(&sar, "vda: time of a request", 0.005);
+    assert_eq!(sar.record.as_ref().expect("stamps").header.elapsed_ns, 660_000_000_000);
+    assert!(held(&sar).contains(&"mean of the samples = Average"));
+    contradicted(
+        text,
+        &[(
+            "Average:          vda     50.00",
+            "Average:          vda     58.00",
+            "mean of the samples = Average",
+        )],
+    );
+    let csv = "\
+# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;areq-sz;aqu-sz;await;%util
+vm7;300;2025-06-11 08:05:00 UTC;vda;40.00;160.00;160.00;8.00;0.20;5.00;4.00
+vm7;300;2025-06-11 08:05:00 UTC;vdb;1.00;4.00;4.00;8.00;0.00;1.00;0.10
+vm7;-1;2025-06-11 08:06:00 UTC;LINUX-RESTART\t(2 CPU)
+vm7;60;2025-06-11 08:10:00 UTC;vda;100.00;400.00;400.00;8.00;0.50;5.00;10.00
+";
+    let csv = sound(csv, "sadf -d");
+    near(&csv, "vda: requests", 50.0);
+    near(&csv, "vdb: requests", 300.0 / 360.0);
+    assert_eq!(csv.record.as_ref().expect("intervals").header.elapsed_ns, 360_000_000_000);
+}
+
+#[test]
+fn json_of_sadf_has_devices_and_json_without_disks_is_refused() {
+    let disk = |name: &str, tps: u32| {
+        format!(
+            r#"{{"disk-device": "{name}", "tps": {tps}.00, "rkB": {}.00, "wkB": 0.00, "areq-sz": 4.00, "aqu-sz": 0.01, "await": 0.50, "util": 1.00}}"#,
+            tps * 4
+        )
+    };
+    let sample = |seconds: u32, rows: &str| {
+        format!(
+            r#"{{"timestamp": {{"date": "2025-06-11", "time": "08:05:00", "interval": {seconds}}}, "disk": [{rows}]}}"#
+        )
+    };
+    let text = |samples: &str| {
+        format!(
+            "{{\"sysstat\": {{\n\"hosts\": [{{\"nodename\": \"vm7\", \"statistics\": [{samples}]}}]}}}}\n"
+        )
+    };
+    let two = [sample(30, &[disk("vda", 10), disk("vdb", 800)].join(",")), sample(10, &disk("vda", 50))];
+    let import = sound(&text(&two.join(",")), "sadf JSON");
+    near(&import, "vda: requests", 20.0);
+    near(&import, "vdb: requests", 600.0);
+    near(&import, "vdb: bytes read", 600.0 * 4096.0);
+    let cpu = r#"{"timestamp": {"date": "2025-06-11"}, "cpu-load": [{"cpu": "all", "usr": 1.00}]}"#;
+    assert!(
+        refused(&text(cpu)).contains("sysstat") || refused(&text(cpu)).contains("no report"),
+        "{}",
+        refused(&text(cpu))
+    );
+}
+
+#[test]
+fn iostat_is_read_without_x_with_h_with_s_and_with_decimal_commas() {
+    let plain = "\
+Linux 6.8.0 (vm7) \t06/11/25 \t_x86_64_\t(2 CPU)
+
+Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn
+vda              11.31       220.40        80.05   22040000    8005000
+
+Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn
+vda             250.00      2000.00       400.00      10000       2000
+";
+    let plain = sound(plain, "iostat");
+    near(&plain, "vda: requests", 250.0);
+    near(&plain, "vda: bytes read", 2000.0 * 1024.0);
+    assert_eq!(plain.record.as_ref().expect("totals over rates").header.elapsed_ns, 5_000_000_000);
+    let people = "\
+Linux 6.8.0 (vm7) \t06/11/25 \t_x86_64_\t(2 CPU)
+
+     r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz Device
+  512.00      4.0M     0.00   0.0%    0.40     8.0k vda
+
+     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz Device
+   64.00      1.0M     0.00   0.0%    0.50    16.0k vda
+
+     f/s f_await  aqu-sz  %util Device
+    0.00    0.00    0.24  21.5% vda
+";
+    let people = sound(people, "iostat");
+    near(&people, "vda: reads", 512.0);
+    near(&people, "vda: bytes written", 1_048_576.0);
+    near(&people, "vda: busy", 21.5);
+    let short = "Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util\nvda             100.00    800.00     0.00    0.50     8.00    0.05   4.00\n";
+    near(&sound(short, "iostat"), "vda: bytes moved", 800.0 * 1024.0);
+    let comma = "Device            r/s     w/s     rkB/s     wkB/s r_await w_await aqu-sz rareq-sz wareq-sz  %util\nvda           1250,00   12,50  10000,00    100,00    0,20    2,00   0,28     8,00     8,00  26,04\n";
+    let comma = sound(comma, "iostat");
+    near(&comma, "vda: reads", 1250.0);
+    near(&comma, "vda: busy", 26.04);
+    // A name that is wider than its column.
+    let wide = "Device:            r/s     w/s     rkB/s     wkB/s r_await w_await %util\nmapper-vg_data-lv_redo\n                  5,00    2,00     40,00     16,00    0,10    0,10  0,07\n";
+    near(&sound(wide, "iostat"), "mapper-vg_data-lv_redo: reads", 5.0);
+}
+
+#[test]
+fn requests_of_perf_tools_and_of_bpftrace_are_read() {
+    let perf = "\
+Tracing block I/O. Ctrl-C to end.
+COMM         PID    TYPE DEV      BLOCK        BYTES     LATms
+log writer   91     WS   253,0    880000       4096       0.50
+log writer   91     WS   253,0    880008       4096       0.70
+reader       92     R    253,0    12000        8192       2.00
+";
+    let perf = sound(perf, "requests of a device");
+    near(&perf, "log writer WS: requests", 2.0);
+    near(&perf, "log writer WS: time of a request", 0.0006);
+    near(&perf, "log writer WS: next to the one before", 1.0);
+    let trace = "Attaching 4 probes...\nTIME(ms)     DISK    COMM             PID    LAT(ms)\n10           vda     reader           92           3\n60           vda     reader           92           5\n";
+    let trace = sound(trace, "requests of a device");
+    near(&trace, "reader: time of a request", 0.004);
+    assert_eq!(trace.record.as_ref().expect("stamps").header.elapsed_ns, 50_000_000);
+}
+
+const SYSBENCH: &str = "\
+sysbench 1.0.20 (using system LuaJIT 2.1.0)
+
+Running the test with following options:
+Number of threads: 8
+Initializing random number generator from current time
+
+
+Threads started!
+
+SQL statistics:
+    queries performed:
+        read:                            70014
+        write:                           20004
+        other:                           10002
+        total:                           100020
+    transactions:                        5001   (500.06 per sec.)
+    queries:                             100020 (10001.17 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+General statistics:
+    total time:                          10.0008s
+    total number of events:              5001
+
+Latency (ms):
+         min:                                    3.10
+         avg:                                   15.99
+         max:                                   91.20
+         95th percentile:                       24.83
+         sum:                                79966.01
+
+Threads fairness:
+    events (avg/stddev):           625.1250/3.10
+    execution time (avg/stddev):   9.9958/0.00
+";
+
+#[test]
+fn sysbench_answers_with_its_rate_and_its_arithmetic_holds() {
+    let import = sound(SYSBENCH, "sysbench");
+    let answer = &import.imported.answers[0];
+    assert_eq!((answer.name.as_str(), answer.value.as_str()), ("tps", "500.06"));
+    assert!(answer.aside.contains("mean 15.99 ms") && answer.aside.contains("p95 24.83 ms"), "{answer:?}");
+    assert_eq!(held(&import).len(), 3, "{:?}", held(&import));
+    contradicted(
+        SYSBENCH,
+        &[
+            ("(500.06 per sec.)", "(600.06 per sec.)", "total / time = per second"),
+            ("15.99", "17.99", "sum / events = average"),
+            ("(500.06 per sec.)", "(590.06 per sec.)", "tps x latency <= clients"),
+        ],
+    );
+    let failed = only(
+        &SYSBENCH.replace("ignored errors:                      0", "ignored errors:                      7"),
+    );
+    assert_eq!(failed.imported.failed, ["7 errors were ignored"]);
+}
+
+#[test]
+fn a_run_of_pgbench_that_failed_says_so_first() {
+    let text = fixture!("pgbench15.txt")
+        .replace("failed transactions: 0 (0.000%)", "failed transactions: 90 (4.306%)");
+    let failed = only(&text);
+    assert_eq!(failed.imported.failed, ["90 transactions failed"]);
+    let page = failed.page(Vec::new());
+    assert!(page.state.word.starts_with("OF A RUN THAT FAILED, "), "{}", page.state.word);
+    assert_eq!(page.reasons[0], "90 transactions failed");
+    assert_eq!(page.headline[0].name, "tps");
+    assert!(only(fixture!("pgbench15.txt")).imported.failed.is_empty());
+}
+
+#[test]
+fn findings_say_what_the_device_did_against_what_it_was_asked() {
+    let rules = |text: &str| -> Vec<String> {
+        let import = only(text);
+        import.judged().expect("a record").findings.iter().map(|finding| finding.rule.clone()).collect()
+    };
+    let busy = "Device  r/s  w/s  rkB/s  wkB/s  r_await  w_await  aqu-sz  %util\nvda  900.00  0.00  7200.00  0.00  9.00  0.00  8.10  99.00\n";
+    assert_eq!(rules(busy), ["I1"]);
+    assert_eq!(rules(&busy.replace("9.00  0.00  8.10  99.00", "19.00  0.00  1.10  50.00")), ["I2"]);
+    assert_eq!(rules(&busy.replace("9.00  0.00  8.10  99.00", "0.10  0.00  0.09  5.00")), ["I5"]);
+    assert!(rules(&busy.replace("9.00  0.00  8.10  99.00", "0.30  0.00  0.27  25.00")).is_empty());
 }

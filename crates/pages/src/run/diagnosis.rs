@@ -4,7 +4,7 @@ use super::{head, result};
 use plumb_record::Record;
 use plumb_report::format::{Figure, Percent, Seconds};
 use plumb_report::table::{Facts, Tone};
-use plumb_report::{Document, Section, State, Summary, text};
+use plumb_report::{Document, Headline, Section, State, Summary, text};
 use plumb_units::Nanos;
 
 /// Why a report of a device or a benchmark has no finding.
@@ -16,8 +16,9 @@ const NO_TIME: &str = "no rule was asked: there is no DB time, of which its cost
 pub fn document(record: &Record) -> Document {
     let header = &record.header;
     let findings = &record.findings;
-    // A trace is judged by its elapsed time.
-    let has_basis = header.db_time_ns.is_some() || record.snoop.is_some();
+    // A trace is judged by its elapsed time, and a device or a load test by its own figures.
+    let is_load = header.db_time_ns.is_none() && !record.measures.is_empty() && record.imported.is_some();
+    let has_basis = header.db_time_ns.is_some() || record.snoop.is_some() || is_load;
     let word = match findings.len() {
         0 if !has_basis => "NOT ASKED".to_string(),
         0 => "NO FINDINGS".to_string(),
@@ -41,8 +42,13 @@ pub fn document(record: &Record) -> Document {
         let cpu = header.db_cpu_ns.map(|ns| format!("{}%", Percent::of(ns, db_time_ns).figure()));
         facts.add("DB CPU of it", cpu.unwrap_or_else(|| "not known".to_string()));
     }
-    let whole = if record.snoop.is_some() { "the elapsed time" } else { "DB time" };
-    let basis = format!("a rule fires if its share of {whole} passes the gate and its figure the threshold");
+    let basis = match (is_load, &record.snoop) {
+        (true, _) => "a rule fires if the figures of a device or a job meet its threshold",
+        (false, Some(_)) => {
+            "a rule fires if its share of the elapsed time passes the gate and its figure the threshold"
+        }
+        (false, None) => "a rule fires if its share of DB time passes the gate and its figure the threshold",
+    };
     let front = Section::front("diagnosis", "Diagnosis").note(basis).facts(facts);
     let front = match (findings.is_empty(), has_basis) {
         (true, true) => front.note("no rule fired"),
@@ -63,6 +69,16 @@ pub fn document(record: &Record) -> Document {
         basis: String::new(),
         reasons: Vec::new(),
         headline: match &record.snoop {
+            // The report's own words, where it has any.
+            None if record.imported.as_ref().is_some_and(|imported| !imported.answers.is_empty()) => {
+                let answers = record.imported.iter().flat_map(|imported| &imported.answers);
+                let own = answers.map(|answer| Headline {
+                    name: answer.name.clone(),
+                    value: answer.value.clone(),
+                    aside: answer.aside.clone(),
+                });
+                own.collect()
+            }
             // Any program's calls have no DB time.
             Some(snoop) => crate::snoop::headline(snoop, Nanos(header.elapsed_ns)),
             None => head::headline(record),

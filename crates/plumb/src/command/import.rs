@@ -8,7 +8,7 @@ use crate::output;
 use plumb_foreign::stored;
 use plumb_foreign::{Import as Imported, READERS, Source, import};
 use plumb_pages::run::findings;
-use plumb_report::Document;
+use plumb_report::{Document, text};
 use plumb_study::bundle::Reservation;
 use std::path::{Path, PathBuf};
 
@@ -32,8 +32,12 @@ pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
         }
     }
     show(arguments, &all)?;
-    if let Some(directory) = &arguments.bundle {
-        keep(directory, &all)?;
+    match &arguments.bundle {
+        Some(directory) => keep(directory, &all)?,
+        None if !all.is_empty() && !arguments.json => {
+            output::remark("nothing is kept: --bundle DIR keeps it for `plumb report` and `compare`\n");
+        }
+        None => {}
     }
     failed.map_or(Ok(Outcome::Fine), Err)
 }
@@ -43,7 +47,11 @@ fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(all).map_err(|error| Failure::run(error.to_string()))?;
         return output::print(&(text + "\n"));
     }
-    for import in all {
+    for (number, import) in all.iter().enumerate() {
+        // Each report is a page of its own.
+        if number > 0 {
+            output::print(&format!("\n{}\n\n", "=".repeat(text::WIDTH)))?;
+        }
         output::print(&if arguments.list { list(import) } else { output::report(&document(import)) })?;
     }
     Ok(())

@@ -2,12 +2,10 @@
 //! study's. An unused reservation is removed.
 
 use crate::faults::end_of;
-use crate::program::{command, fine, names, plumb, refused};
+use crate::program::{command, fine, names, plumb, refused, wait_until};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 const SMALL: [&str; 6] = ["run", "large-sort", "--rows", "1000", "--set", "io_method=null"];
 
@@ -93,7 +91,7 @@ fn what_was_reserved_goes_when_the_run_fails_or_is_interrupted() {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let child = run.spawn().expect("the program starts");
-        sleep(Duration::from_millis(500));
+        wait_until("a directory of its own", || names(here).iter().any(|it| it.starts_with("plumb-run-")));
         signal("INT", child.id());
         assert_eq!(end_of(child).status.code(), Some(130));
         assert_eq!(names(here), Vec::<String>::new());
@@ -140,13 +138,7 @@ pub fn signal(name: &str, process: u32) {
 
 /// Waits until a file or directory is there.
 pub fn wait_for(path: &Path) {
-    for _ in 0..6_000 {
-        if path.exists() {
-            return;
-        }
-        sleep(Duration::from_millis(5));
-    }
-    panic!("{} was never made", path.display());
+    wait_until(&path.display().to_string(), || path.exists());
 }
 
 /// A foreign bundle may contain links with the names that `report` writes.

@@ -1,12 +1,10 @@
 //! Short calibrations: their output, their files and their errors.
 
 use crate::faults::end_of;
-use crate::program::{as_nobody, command, fine, names, plumb, refused};
+use crate::program::{as_nobody, bytes_below, command, fine, names, plumb, refused, wait_until};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 use tempfile::TempDir;
 
 /// A directory next to the test program, because the system's temporary directory may be in memory,
@@ -263,10 +261,10 @@ fn places_that_cannot_be_written_are_named_before_anything_is_measured() {
     assert_eq!(names(&locked), Vec::<String>::new());
 }
 
-/// Interrupts while the file is made, and while it is measured.
+/// Interrupts before the file is made, while it is made, and while it is measured.
 #[test]
 fn an_interrupted_calibration_leaves_nothing() {
-    for (signal, after_ms) in [("INT", 150), ("TERM", 1_500), ("INT", 3_000)] {
+    for (signal, bytes) in [("INT", 0), ("TERM", 1), ("INT", 256 << 20)] {
         let directory = place();
         let child = command(directory.path())
             .args(["calibrate", "--file-size", "256M"])
@@ -274,26 +272,17 @@ fn an_interrupted_calibration_leaves_nothing() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        wait_for_home(directory.path());
-        sleep(Duration::from_millis(after_ms));
-        let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
-        assert!(killed.expect("kill is there").success());
+        wait_until("a directory of its own", || {
+            names(directory.path()).iter().any(|name| name.starts_with("plumb-calibrate-"))
+        });
+        wait_until("its file grows", || bytes_below(directory.path()) >= bytes);
+        crate::bundles::signal(signal, child.id());
         let ended = end_of(child);
         let stderr = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(if signal == "INT" { 130 } else { 143 }), "{stderr}");
         assert!(stderr.starts_with("plumb: interrupted: "), "{stderr}");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
         assert_eq!(names(directory.path()), Vec::<String>::new());
-    }
-}
-
-/// Waits until the calibration has made its directory.
-fn wait_for_home(directory: &Path) {
-    let mut waited_ms = 0;
-    while !names(directory).iter().any(|name| name.starts_with("plumb-calibrate-")) {
-        assert!(waited_ms < 30_000, "no calibration began");
-        sleep(Duration::from_millis(20));
-        waited_ms += 20;
     }
 }
 

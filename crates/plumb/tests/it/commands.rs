@@ -1,6 +1,6 @@
 //! Commands as targets: measures, receipts, restored files, ended processes and rejections.
 
-use crate::program::{command, fine, names, plumb, refused};
+use crate::program::{command, fine, names, plumb, refused, wait_until, wait_until_it_handles_signals};
 use crate::study_file::{StudyFile, quoted};
 use plumb_study::bundle::{MANIFEST, Manifest};
 use serde_json::Value;
@@ -9,7 +9,6 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 /// A study of a command with two levels of one word.
 fn write(directory: &Path, sections: &str, levels: [&str; 2], more: &str) {
@@ -470,14 +469,6 @@ fn living(text: &str) -> usize {
         .count()
 }
 
-/// Waits for a condition for at most a minute, because other tests may occupy the machine.
-fn wait_until(what: impl Fn() -> bool) -> bool {
-    (0..2400).any(|_| {
-        std::thread::sleep(Duration::from_millis(25));
-        what()
-    })
-}
-
 #[test]
 fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -498,14 +489,13 @@ fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
             .expect("it starts")
     };
     let mut child = study();
-    assert!(wait_until(|| living(&seconds) >= 3), "it runs");
+    wait_until("it runs", || living(&seconds) >= 3);
     assert_eq!(fs::read_to_string(directory.path().join("x.conf")).expect("read"), "changed");
     child.kill().expect("killed");
     child.wait().expect("ended");
-    assert!(wait_until(|| living(&seconds) == 0), "nothing of it runs");
-    assert!(wait_until(
-        || fs::read_to_string(directory.path().join("x.conf")).is_ok_and(|text| text == "as it was")
-    ));
+    wait_until("nothing of it runs", || living(&seconds) == 0);
+    let text = || fs::read_to_string(directory.path().join("x.conf"));
+    wait_until("the file is put back", || text().is_ok_and(|text| text == "as it was"));
     assert!(!directory.path().join("x.conf.plumb-original").exists());
 
     // Ctrl-C reaches the whole group of the terminal.
@@ -518,7 +508,7 @@ fn a_study_that_is_killed_leaves_nothing_running_and_its_files_are_put_back() {
         .stderr(Stdio::null())
         .spawn()
         .expect("it starts");
-    assert!(wait_until(|| living(&seconds) >= 3), "it runs");
+    wait_until("it runs", || living(&seconds) >= 3);
     let group = format!("-{}", child.id());
     let killed = std::process::Command::new("kill").args(["-INT", "--", &group]).status();
     assert!(killed.expect("kill is there").success());
@@ -537,7 +527,7 @@ fn killed_after_a_run(directory: &Path, sections: &str) {
         .stderr(Stdio::null())
         .spawn()
         .expect("it starts");
-    assert!(wait_until(|| directory.join("b/runs/0002.json").exists()), "a run");
+    wait_until("a run", || directory.join("b/runs/0002.json").exists());
     child.kill().expect("kill -9");
     child.wait().expect("a child");
 }
@@ -603,7 +593,7 @@ cleanup = "rm -rf data"
     let begin = ["study", "small.toml", "--bundle", "b", "--seed", "1", "--blocks", "2"];
     let mut first =
         command(here).args(begin).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    assert!(wait_until(|| here.join("b/runs/0002.json").exists()), "a run");
+    wait_until("a run", || here.join("b/runs/0002.json").exists());
     let (code, line) = refused(here, ["study", "--resume", "b"]);
     assert_eq!(code, 1);
     assert!(line.contains(" is being written by another process"), "{line}");
@@ -784,7 +774,7 @@ fn an_interrupted_command_ends_as_a_signal_does() {
         let mut child = command(here);
         child.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = child.spawn().expect("it starts");
-        std::thread::sleep(Duration::from_millis(700));
+        wait_until_it_handles_signals(&child);
         crate::bundles::signal("INT", child.id());
         let ended = crate::faults::end_of(child);
         assert_eq!(

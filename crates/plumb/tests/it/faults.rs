@@ -2,7 +2,9 @@
 //! leaves no partial files, and loses no existing ones.
 
 use crate::bundles::wait_for;
-use crate::program::{as_nobody, command, fine, names, plumb, refused};
+use crate::program::{
+    as_nobody, bytes_below, command, fine, names, plumb, refused, wait_until, wait_until_it_handles_signals,
+};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -290,8 +292,8 @@ pub fn end_of(mut child: std::process::Child) -> std::process::Output {
 
 #[test]
 fn an_interrupted_run_ends_and_leaves_nothing() {
-    // At any time: while files are made, rows are loaded, or later.
-    for (signal, after_ms) in [("INT", 250), ("TERM", 900), ("INT", 1_800)] {
+    // At any time: before files are made, while they are made, while rows are loaded.
+    for (signal, bytes) in [("INT", 0), ("TERM", 1), ("INT", 256 << 20)] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let child = command(directory.path())
             .args(["run", "large-sort", "--rows", "20M", "--json"])
@@ -299,9 +301,9 @@ fn an_interrupted_run_ends_and_leaves_nothing() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        sleep(Duration::from_millis(after_ms));
-        let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
-        assert!(killed.expect("kill is there").success());
+        wait_until_it_handles_signals(&child);
+        wait_until("its files grow", || bytes_below(directory.path()) >= bytes);
+        crate::bundles::signal(signal, child.id());
         let ended = end_of(child);
         assert_eq!(ended.status.code(), Some(if signal == "INT" { 130 } else { 143 }));
         let stderr = String::from_utf8_lossy(&ended.stderr);
@@ -390,18 +392,19 @@ fn an_interrupted_first_load_leaves_no_database() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let rows: String = (0..3_000_000).map(|row| format!("{row},name of {row}\n")).collect();
     fs::write(directory.path().join("t.csv"), format!("id,name\n{rows}")).expect("a file");
+    let file = bytes_below(directory.path());
     // Before the database is made, while it is made, while rows are loaded.
-    for after_ms in [100, 700, 1_000] {
+    for bytes in [0, 1, 16 << 20] {
         let mut load = command(directory.path());
         load.args(["load", "t.csv", "--table", "t"]).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = load.spawn().expect("the program starts");
-        sleep(Duration::from_millis(after_ms));
-        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        assert!(killed.is_ok());
+        wait_until_it_handles_signals(&child);
+        wait_until("its files grow", || bytes_below(directory.path()) >= file + bytes);
+        crate::bundles::signal("INT", child.id());
         let ended = end_of(child);
         let stderr = String::from_utf8_lossy(&ended.stderr);
         if ended.status.code() == Some(0) {
-            println!("it was loaded before {after_ms} ms had passed");
+            println!("it was loaded before the signal reached it");
             return;
         }
         assert_eq!(ended.status.code(), Some(130), "{stderr}");

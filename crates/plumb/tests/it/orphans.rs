@@ -4,26 +4,23 @@
 
 use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
-use crate::program::{command, fine, names, plumb, refused};
+use crate::program::{command, fine, names, plumb, refused, wait_until, wait_until_it_handles_signals};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 /// Starts a command that takes a while, and waits until it has begun to fill its directory.
 fn started(directory: &Path, arguments: &[&str]) -> (Child, PathBuf) {
-    let mut command = command(directory);
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    // The caller may ignore SIGHUP, as under nohup, and the program would inherit that.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(env!("CARGO_BIN_EXE_plumb")).args(arguments);
+    command.current_dir(directory).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().expect("the program starts");
     let kind = if arguments[0] == "run" { "plumb-run-" } else { "plumb-calibrate-" };
     let ours = |name: &String| name.starts_with(&format!("{kind}{}", child.id()));
-    let home = (0..6_000).find_map(|_| {
-        sleep(Duration::from_millis(5));
-        names(directory).into_iter().find(ours)
-    });
-    let home = directory.join(home.expect("a directory of its own"));
+    wait_until("a directory of its own", || names(directory).iter().any(ours));
+    let home = directory.join(names(directory).into_iter().find(ours).expect("just seen"));
     wait_for(&home.join("plumb-owner"));
     (child, home)
 }
@@ -381,7 +378,7 @@ fn the_end_of_the_terminal_is_as_ctrl_c_unless_nohup_ignores_it() {
     nohup.arg(env!("CARGO_BIN_EXE_plumb")).args(["run", "large-sort", "--rows", "200K", "--json"]);
     nohup.current_dir(directory.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = nohup.spawn().expect("nohup is there");
-    sleep(Duration::from_millis(300));
+    wait_until_it_handles_signals(&child);
     signal("HUP", child.id());
     assert!(end_of(child).status.success());
 }

@@ -2,7 +2,8 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// Result of a run of the program.
 #[derive(Debug)]
@@ -83,4 +84,40 @@ pub fn as_nobody(directory: &Path, arguments: &[&str]) -> Option<Ended> {
         .output()
         .expect("seen to start");
     Some(ended(output))
+}
+
+/// Waits for a state for at most two minutes, because other work may occupy the machine. The bound
+/// only guards against a hang.
+pub fn wait_until(state: &str, holds: impl Fn() -> bool) {
+    for _ in 0..12_000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("two minutes without: {state}");
+}
+
+/// Waits until the program handles SIGINT. Before that, the signal kills it as any other process.
+pub fn wait_until_it_handles_signals(child: &Child) {
+    const SIGINT: u32 = 2;
+    let status = format!("/proc/{}/status", child.id());
+    let handles = || {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask >> (SIGINT - 1) & 1 == 1)
+    };
+    wait_until("a handler of SIGINT", handles);
+}
+
+/// Returns the bytes in the files of a directory and those below it; 0 if it is gone.
+pub fn bytes_below(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(bytes).sum()
 }

@@ -34,8 +34,8 @@ fn sample(looks: &Looks, [earlier, later]: [&Look; 2], timeline: &Timeline) -> S
     };
     let cpu = later.cpu.zip(earlier.cpu);
     Sample {
-        begin_ns: timeline.since_start(earlier.at),
-        end_ns: timeline.since_start(later.at),
+        begin_ns: timeline.since_start(earlier.beat.at),
+        end_ns: timeline.since_start(later.beat.at),
         devices: disks.map(device).collect(),
         cpu: cpu.map(|(later_cpu, earlier_cpu)| later_cpu.since(&earlier_cpu, earlier.load, later.load)),
         memory: Some(MemorySample {

@@ -108,7 +108,7 @@ fn when_reading(looks: &Looks, device: &str, begin: Nanos) -> Vec<Span> {
     let pairs =
         looks.looks.windows(2).filter(|pair| read(&pair[0]).zip(read(&pair[1])).is_some_and(|(a, b)| b > a));
     let since = |at: Nanos| at.saturating_sub(begin).0;
-    pairs.map(|pair| (since(pair[0].at), since(pair[1].at))).collect()
+    pairs.map(|pair| (since(pair[0].beat.at), since(pair[1].beat.at))).collect()
 }
 
 /// Counts the spans that overlap one of the others.
@@ -141,6 +141,7 @@ fn is_slow_beside_reads(log: &LogIo) -> bool {
 mod tests {
     use super::*;
     use plumb_host::readings::DiskStats;
+    use plumb_study::sampler::Beat;
 
     #[test]
     fn a_pattern_has_its_name_by_what_reached_the_device() {
@@ -183,8 +184,7 @@ mod tests {
             let mut disk = DiskStats::default();
             disk.reads.completed = reads;
             Look {
-                suspended: Nanos(0),
-                at: Nanos(at),
+                beat: Beat { at: Nanos(at), ..Beat::default() },
                 disks: vec![Some(disk)],
                 cpu: None,
                 load: None,

@@ -29,6 +29,6 @@ pub(super) fn mix(seen: &Evidence) -> Option<MixLimit> {
         refused: refused.unwrap_or_default(),
         reached_per_s: requests.iter().sum::<u64>() as f64 / period.elapsed.seconds().max(1e-9),
         reached_write_percent: device_mix::write_percent(requests),
-        file_bytes: device_mix::FILE.0,
+        file_bytes: before.mix.file().0,
     })
 }

@@ -140,9 +140,23 @@ pub struct Judged {
     pub reasons: Vec<String>,
 }
 
+/// Reads a side that is no bundle, such as the report of another program; `None` if it is one.
+pub type Reading<'r> = &'r dyn Fn(&str) -> Option<Result<Record, String>>;
+
 /// Compares two arguments: bundles or records of runs, or arms of studies as `BUNDLE:ARM`.
 pub fn compare(first: &str, second: &str, kinds: &Kinds) -> Result<Comparison, StudyError> {
-    let side::Sides { first, second, pairing, asked, remarks } = side::Sides::read(first, second, kinds)?;
+    compare_with(first, second, kinds, &|_| None)
+}
+
+/// Compares two arguments, of which `reading` reads those that are no bundles.
+pub fn compare_with(
+    first: &str,
+    second: &str,
+    kinds: &Kinds,
+    reading: Reading<'_>,
+) -> Result<Comparison, StudyError> {
+    let side::Sides { first, second, pairing, asked, remarks } =
+        side::Sides::read([first, second], kinds, reading)?;
     let (differences, judged) = judge::judge(&first.runs, &second.runs, pairing, &asked);
     let explanation = explanation(&first.runs, &second.runs, pairing);
     let remarks = targets::remarks(&first.runs, &second.runs).into_iter().chain(remarks).collect();

@@ -3,7 +3,7 @@
 //! A study's bundle is read with its checksums, its plan and its order, as for an analysis.
 
 use super::measure_question::{self, MeasureQuestion};
-use super::{Pairing, Period};
+use super::{Pairing, Period, Reading};
 use crate::StudyError;
 use crate::bundle::{CALIBRATION, Contents, RUNS, run_period, run_record};
 use crate::plan::Plan;
@@ -43,8 +43,15 @@ fn refuse(why: String) -> StudyError {
 }
 
 impl Sides {
-    pub(super) fn read(first: &str, second: &str, kinds: &Kinds) -> Result<Sides, StudyError> {
-        let (first, second) = (Side::read(first, kinds)?, Side::read(second, kinds)?);
+    pub(super) fn read(named: [&str; 2], kinds: &Kinds, reading: Reading<'_>) -> Result<Sides, StudyError> {
+        let [first, second] = named.map(|named| match reading(named) {
+            Some(Ok(record)) => {
+                Ok(Side { source: named.to_string(), study: None, runs: vec![(None, record)] })
+            }
+            Some(Err(why)) => Err(refuse(why)),
+            None => Side::read(named, kinds),
+        });
+        let (first, second) = (first?, second?);
         let same = match (&first.study, &second.study) {
             (Some(one), Some(two)) if one.bundle == two.bundle => Some((one, two)),
             _ => None,

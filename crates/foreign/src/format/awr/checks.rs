@@ -38,6 +38,8 @@ const FUNCTIONS: Rule = Rule {
     name: "functions = file types",
     arithmetic: "TOTAL by function = TOTAL by type of file: the server counts them at different moments",
 };
+/// Share of the bytes or requests of both directions below which a difference is small.
+const SMALL_SHARE: f64 = 0.05;
 /// Requests a second below which a difference of any share is of a few requests.
 const SMALL_RATE: f64 = 2.0;
 const IO_PROFILE: Rule = Rule {
@@ -270,7 +272,8 @@ fn head(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// Reads of a tablespace in flight, as its time says: no more than the sessions could have asked for.
+/// Compares the reads of a tablespace in flight, by its time, with those that the sessions could
+/// have asked for.
 fn in_flight(report: &Report) -> Vec<Consistency> {
     /// Requests of a session at once: a batch of a parallel or a direct read.
     const EACH_MOST: f64 = 128.0;
@@ -432,17 +435,33 @@ fn totals(report: &Report) -> Vec<Consistency> {
         found.next().and_then(|(sheet, row)| sheet.figure(row, key))
     };
     let mut checks = Vec::new();
-    let mut meet = |rule: &Rule, of: &str, expected: Option<Figure>, found: Option<Figure>| {
+    // Bytes or requests of both directions, of which a difference is a share.
+    let kind = |key: &str| {
+        let other = if key.contains("read") {
+            key.replace("read", "written")
+        } else {
+            key.replace("written", "read")
+        };
+        let other = if key.starts_with("writes") { key.replace("writes", "reads") } else { other };
+        let other = if key.starts_with("reads") { key.replace("reads", "writes") } else { other };
+        [key, &other]
+            .map(|key| of_section("io_functions", key).map_or(0.0, |figure| figure.value))
+            .iter()
+            .sum::<f64>()
+    };
+    let mut meet = |rule: &Rule, of: &str, expected: Option<Figure>, found: Option<Figure>, whole: f64| {
         if let (Some(expected), Some(found)) = (expected, found) {
             let sides = Sides { expected: expected.range, found: found.range, unit: found.unit };
-            // Of an almost idle system a few requests are many per cent.
-            let small = if expected.value.max(found.value) < SMALL_RATE { 1.0 } else { 0.0 };
-            let habit = Habit { most: Habit::MOMENTS.most.max(small), ..Habit::MOMENTS };
+            // A few writes of a system that reads are many per cent of its writes.
+            let apart = (expected.range.low - found.range.high).max(found.range.low - expected.range.high);
+            let is_small = apart <= whole * SMALL_SHARE || expected.value.max(found.value) < SMALL_RATE;
+            let most = if is_small { 1.0 } else { Habit::MOMENTS.most };
+            let habit = Habit { most, ..Habit::MOMENTS };
             checks.push(rule.within(of, sides, &[&expected, &found], habit));
         }
     };
     for key in ADDED {
-        meet(&FUNCTIONS, key, of_section("io_filetypes", key), of_section("io_functions", key));
+        meet(&FUNCTIONS, key, of_section("io_filetypes", key), of_section("io_functions", key), kind(key));
     }
     for (section, words) in [
         ("io_filetypes", "file types"),
@@ -451,7 +470,7 @@ fn totals(report: &Report) -> Vec<Consistency> {
         ("global_io_filetypes", "file types"),
     ] {
         for (key, own) in [("reads", "reads_per_s"), ("writes", "writes_per_s")] {
-            meet(&IO_PROFILE, &format!("{key} by {words}"), profile(key), of_section(section, own));
+            meet(&IO_PROFILE, &format!("{key} by {words}"), profile(key), of_section(section, own), 0.0);
         }
     }
     checks

@@ -53,6 +53,8 @@ fn narrowed(report: &Report, head: Cell, lengths: &[(ValueRange, u32)]) -> Cell 
     let seconds = |text: &str| stamp::second(text).map(|second| second as f64);
     // A stamp is cut off to the second.
     let snapshots = seconds(&report.run.begin).zip(seconds(&report.run.end));
+    // A global report names those of one instance.
+    let snapshots = snapshots.filter(|_| report.sheet("snapshots").is_some());
     let snapshots =
         snapshots.map(|(begin, end)| ValueRange { low: end - begin - 1.0, high: end - begin + 1.0 });
     let prior = snapshots.and_then(|own| range.and(own)).unwrap_or(range);

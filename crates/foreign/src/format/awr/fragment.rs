@@ -14,15 +14,19 @@
 //! An unknown table is read as it is headed. A blank cell in its first column, below words, has the
 //! text above it, because authors merge such cells.
 
-use super::{derived, sections::keyed, sections::section_of};
-use crate::figure::sheet::COLUMNS_MOST;
+use super::{head, page, sections::keyed, sections::section_of, text};
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST};
 use crate::figure::sheet::{Printed, Sheet, plain};
+use crate::form::ruled;
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::{FigureUnit, is_figure, is_number, unit_of};
+use std::ops::Range;
 
 /// Most lines between tables of one report.
 const FAR: u32 = 25;
+/// Most lines from the title of a table under rulers to its first row.
+const RULED_LINES: usize = 14;
 /// Most lines between a heading and its table.
 const HEADING_LINES: usize = 8;
 
@@ -105,31 +109,85 @@ fn is_table(sheet: &Sheet) -> bool {
 
 /// Reads the tables of a part.
 pub fn read(part: &SourcePart<'_>) -> Report {
-    let mut report = Report { sheets: sheets(part), ..Report::default() };
+    settled(Report { sheets: sheets(part), ..Report::default() })
+}
+
+/// Reads the tables of a page that were cut out of a report, such as those of a mail. A page
+/// without a known table is no report.
+pub fn read_page(part: &SourcePart<'_>) -> Report {
+    let report = page::tables(part);
+    let is_known = report.sheets.iter().any(|sheet| !sheet.section.is_empty());
+    if is_known { settled(report) } else { Report::default() }
+}
+
+fn settled(mut report: Report) -> Report {
+    head::fill(&mut report);
     report.run.title = "IMPORTED FRAGMENT".to_string();
-    report.run.workload = "fragment".to_string();
-    derived::fill(&mut report);
+    if report.run.workload.is_empty() {
+        report.run.workload = "fragment".to_string();
+    }
     report
 }
 
 fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
     let lines: Vec<(u32, &str)> = part.lines().collect();
-    let mut sheets = Vec::new();
-    let mut at = 0;
-    while at < lines.len() {
+    let mut sheets = ruled(&lines, part);
+    let taken: Vec<Range<u32>> = sheets.iter().map(extent).collect();
+    let (mut at, mut cells) = (0, sheets.iter().map(Sheet::cells).sum::<usize>());
+    while at < lines.len() && cells <= CELLS_MOST {
+        if taken.iter().any(|taken| taken.contains(&lines[at].0)) {
+            at += 1;
+            continue;
+        }
         let found = tabbed(&lines, at)
             .or_else(|| spaced(&lines, at))
             .or_else(|| worded(&lines, at))
             .or_else(|| paragraphs(&lines, at));
         match found {
             Some((sheet, next)) => {
+                cells += sheet.cells();
                 sheets.push(sheet);
                 at = next.max(at + 1);
             }
             None => at += 1,
         }
     }
+    sheets.sort_by_key(|sheet| sheet.line);
     sheets
+}
+
+/// Returns the lines of a table with its heading.
+fn extent(sheet: &Sheet) -> Range<u32> {
+    let last = sheet.rows.last().and_then(|row| row.cells.last()).map_or(sheet.line, |cell| cell.line);
+    sheet.line..last + 1
+}
+
+/// Reads the tables under rulers that are of known sections: cut out of a report with their
+/// headings of two or three lines, as the report prints them.
+fn ruled(lines: &[(u32, &str)], part: &SourcePart<'_>) -> Vec<Sheet> {
+    // Without any ruler there is none.
+    if !lines.iter().any(|(_, line)| line.contains("----") || line.contains("~~~~")) {
+        return Vec::new();
+    }
+    let comma = text::comma_of(part.text);
+    let tables = ruled::tables(lines).tables.into_iter().filter(|table| !table.rows.is_empty());
+    let sheets = tables.map(|mut table| {
+        let first = table.rows.first().map_or(0, |(line, _)| *line);
+        let place = lines.partition_point(|(line, _)| *line < first);
+        let above = lines[place.saturating_sub(RULED_LINES)..place].iter().rev();
+        let adjacent = above.clone().take_while(|(_, line)| !line.trim().is_empty());
+        let top = adjacent.clone().last().map_or(first, |(line, _)| *line);
+        if table.heading.raw.is_empty() {
+            let is_title = |line: &&&(u32, &str)| section_of(line.1.trim(), &[]).is_some();
+            let title = above.clone().find(|line| is_title(&line)).map(|(line, title)| (*line, title.trim()));
+            let (line, raw) = title.map_or((top, String::new()), |(line, title)| (line, title.to_string()));
+            table.heading = Printed { raw, line };
+        }
+        let mut sheet = text::sheet(table, comma);
+        sheet.line = if sheet.line == 0 || sheet.line > top { top } else { sheet.line };
+        sheet
+    });
+    sheets.filter(|sheet| !sheet.section.is_empty()).collect()
 }
 
 /// A table, and the first line after it.
@@ -159,7 +217,9 @@ fn tabbed(lines: &[(u32, &str)], at: usize) -> Found {
     let first = cells(lines, at)?;
     let (names, mut here) = titles(lines, at)?;
     let mut rows = Vec::new();
-    while let Some(row) = cells(lines, here) {
+    let mut held = 0;
+    while let Some(row) = cells(lines, here).filter(|_| held <= CELLS_MOST) {
+        held += row.len();
         let line = lines[here].0;
         let own = row.iter().map(|cell| Printed { raw: (*cell).to_string(), line });
         rows.push((line, own.collect::<Vec<_>>()));
@@ -313,8 +373,11 @@ fn worded(lines: &[(u32, &str)], at: usize) -> Found {
     let text = |at: usize| lines.get(at).map(|(_, line)| line.trim());
     let heads = |at: usize| -> Option<Vec<&str>> {
         let words: Vec<&str> = text(at)?.split_whitespace().take(WORDS_MOST + 1).collect();
-        let is_head =
-            |word: &&str| word.len() <= 12 && !is_figure(word) && word.contains(char::is_alphanumeric);
+        let is_head = |word: &&str| {
+            // `2k` heads the column of a size.
+            let is_name = !is_figure(word) || word.ends_with('k');
+            word.len() <= 12 && is_name && word.contains(char::is_alphanumeric)
+        };
         ((2..=WORDS_MOST).contains(&words.len()) && words.iter().all(is_head)).then_some(words)
     };
     let next = |at: usize| (at + 1..at + 3).find(|at| text(*at).is_some_and(|line| !line.is_empty()));

@@ -98,6 +98,15 @@ fn answers(report: &mut Report) {
             }));
         }
     }
+    if let Some(second) = &report.second {
+        let of = |run: &ImportedRun| {
+            let [elapsed, time] = [&run.elapsed, &run.db_time].map(printed);
+            (format!("DB time {time}"), format!("in {elapsed} on {}", run.workload))
+        };
+        let both = [("First period", of(&report.run)), ("Second period", of(second))];
+        both.into_iter().for_each(|(name, (value, aside))| report.answer(name, value, aside));
+        return;
+    }
     report.answer("Elapsed", elapsed, "");
     report.answer("DB time", db_time, sessions.unwrap_or_default());
     for (event, share, average) in events.into_iter().take(3) {

@@ -17,7 +17,7 @@ pub mod sections;
 pub mod signals;
 mod text;
 
-use crate::reader::{Begins, Fill, Reader};
+use crate::reader::{self, Begins, Fill, Reader};
 use crate::report::Report;
 
 /// Returns the release, or the form, of a report that no sample was available of.
@@ -34,7 +34,7 @@ pub fn untried(report: &Report) -> Option<String> {
 }
 
 /// The readers of this family of reports.
-pub const READERS: [Reader; 6] = [
+pub const READERS: [Reader; 5] = [
     Reader {
         kind: "AWR compare periods report",
         begins: Begins::Line(|line| line.contains("WORKLOAD REPOSITORY COMPARE PERIOD REPORT")),
@@ -82,10 +82,22 @@ pub const READERS: [Reader; 6] = [
         derive: derived::figures,
         fill: Fill::OfPeriod(fill::fill),
     },
+];
+
+/// The readers of tables that were cut out of reports, which are asked after all others.
+pub const PASTED: [Reader; 2] = [
     Reader {
-        kind: "pasted tables",
+        kind: reader::PASTED,
         begins: Begins::Fragments(fragment::begins),
         read: fragment::read,
+        check: checks::checks,
+        derive: derived::figures,
+        fill: Fill::OfPeriod(fill::fill),
+    },
+    Reader {
+        kind: reader::PASTED,
+        begins: Begins::Script(|page| page.contains("<td")),
+        read: fragment::read_page,
         check: checks::checks,
         derive: derived::figures,
         fill: Fill::OfPeriod(fill::fill),

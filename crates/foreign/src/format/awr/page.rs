@@ -7,6 +7,14 @@ use crate::report::Report;
 use crate::source::SourcePart;
 
 pub fn read(part: &SourcePart<'_>) -> Report {
+    let mut report = tables(part);
+    head::fill(&mut report);
+    report.require_end(part, &["</html>", "</HTML>", "End of Report"]);
+    report
+}
+
+/// Reads the tables of a page without its head.
+pub fn tables(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
     let comma = text::comma_of(part.text);
     for table in html::tables(part) {
@@ -30,8 +38,6 @@ pub fn read(part: &SourcePart<'_>) -> Report {
         }
         report.sheets.push(sheet);
     }
-    head::fill(&mut report);
-    report.require_end(part, &["</html>", "</HTML>", "End of Report"]);
     report
 }
 

@@ -1,6 +1,8 @@
 //! Signals of an AWR or Statspack report that a record has no place for.
 
 use super::derived::{behind, block_assumed};
+use super::events;
+use crate::figure::rounding::nanoseconds;
 use crate::figure::sheet::{Sheet, SheetRow};
 use crate::figure::stamp;
 use crate::report::Report;
@@ -30,6 +32,13 @@ pub const STUDIES: [(&str, &str); 14] = [
 /// Adds what the report says besides its record.
 pub fn add(report: &Report, signals: &mut Signals) {
     signals.server.restarted = is_restarted(report);
+    signals.is_top_list = report.sheet("foreground_events").is_none();
+    signals.class_ns = rows(report, "foreground_classes")
+        .filter_map(|(sheet, row)| {
+            let class = events::full_class(sheet.text(row, "class"))?;
+            Some((class.to_string(), nanoseconds(sheet.figure(row, "time")?.value)))
+        })
+        .collect();
     signals.server.top_sql_reads = top_sql_reads(report);
     signals.server.work_area_passes = passes(report);
     signals.server.asm = rows(report, "files").any(|(sheet, row)| sheet.text(row, "file").starts_with('+'))

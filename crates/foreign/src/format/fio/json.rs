@@ -33,14 +33,20 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
             if report.run.workload.is_empty() { job.raw.clone() } else { report.run.workload };
         for direction in DIRECTIONS {
             let of = format!("{entry}/{direction}");
-            if find(&format!("{of}/total_ios")).raw.parse::<u64>().unwrap_or(0) == 0 {
-                continue;
-            }
+            // Version 2.1 prints no requests.
+            let moved = ["total_ios", "io_bytes"].map(|key| find(&format!("{of}/{key}")));
+            let is_some = |moved: &&Printed| moved.raw.parse().is_ok_and(|count: u64| count > 0);
+            let Some(first) = moved.iter().find(is_some) else { continue };
             let row = row(&json, entry, direction, is_ns);
-            jobs.push(find(&format!("{of}/total_ios")).line, row);
+            jobs.push(first.line, row);
             push_percentiles(&json, &of, &job, &mut percentiles, is_ns);
         }
     }
+    for entry in &entries {
+        let (job, error) = (find(&format!("{entry}/jobname")), find(&format!("{entry}/error")));
+        report.fail(&job.raw, &error);
+    }
+    super::text::errors(&part.above(super::HEAD_LINES_MOST), &mut report);
     report.run.elapsed = longest(&jobs);
     report.sheets.extend([jobs, percentiles].into_iter().filter(|sheet| !sheet.rows.is_empty()));
     let last = part.line_of(json.end.saturating_sub(1));
@@ -92,10 +98,12 @@ fn sheet_of_jobs(is_ns: bool, is_kib: bool, line: u32) -> Sheet {
     let names =
         ["job", "direction", bytes, "bw", "iops", "runtime", "total_ios", "short_ios"].map(String::from);
     let times = ["min", "max", "mean"].map(|of| format!("{clat} {of}"));
-    let others =
-        [format!("{lat} mean"), "sum of bins".into(), "bs".into(), "iodepth".into(), "numjobs".into()];
+    let slat = if is_ns { "slat_ns mean" } else { "slat mean" };
+    let others = [&format!("{lat} mean"), slat, "sum of bins", "bs"].map(String::from);
+    let options = ["iodepth", "numjobs", "direct", "iops_mean", "iops_samples", "usr_cpu", "sys_cpu"];
+    let names = names.into_iter().chain(times).chain(others).chain(options.map(String::from));
     let heading = Printed { raw: "jobs".to_string(), line };
-    Sheet::new(Some(&JOBS), heading, names.into_iter().chain(times).chain(others).collect())
+    Sheet::new(Some(&JOBS), heading, names.collect())
 }
 
 fn sheet_of_percentiles(is_ns: bool, line: u32) -> Sheet {
@@ -120,18 +128,29 @@ fn row(json: &Json, entry: &str, direction: &str, is_ns: bool) -> Vec<Printed> {
     let lat = if is_ns { "lat_ns" } else { "lat" };
     let clat = of_completion(direction, is_ns);
     let job = json.text(&format!("{entry}/jobname"));
-    let line = find("total_ios").line;
+    let line = find("total_ios").line.max(find("io_bytes").line);
     let mut cells = vec![job, Printed { raw: direction.to_string(), line }];
     cells.extend(["io_bytes", "bw", "iops", "runtime", "total_ios", "short_ios"].map(find));
     cells.extend(["min", "max", "mean"].map(|name| find(&format!("{clat}/{name}"))));
     cells.push(find(&format!("{lat}/mean")));
+    cells.push(find(&format!("{}/mean", lat.replace("lat", "slat"))));
     cells.push(bins(json, &format!("{of}/{clat}/bins/")));
     cells.push(size(json, entry));
-    // fio prints no option that was not given: one request at a time, one process.
-    cells.push(option(json, entry, "iodepth").unwrap_or(Printed { raw: "1".to_string(), line }));
+    // Where options are printed, one that was not given has its default: one request at a time.
+    let has_options = [format!("{entry}/job options/"), "global options/".to_string()]
+        .iter()
+        .any(|options| json.below(options).next().is_some());
+    let by_default = |raw: &str| Printed { raw: if has_options { raw } else { "" }.to_string(), line };
+    cells.push(option(json, entry, "iodepth").unwrap_or(by_default("1")));
     let grouped = option(json, entry, "group_reporting").is_some_and(|option| option.raw != "0");
     let processes = option(json, entry, "numjobs").filter(|_| grouped);
-    cells.push(processes.unwrap_or(Printed { raw: "1".to_string(), line }));
+    cells.push(processes.unwrap_or(by_default("1")));
+    cells.push(option(json, entry, "direct").unwrap_or(by_default("0")));
+    // A log of each request ruins the samples.
+    let is_logged = ["write_iops_log", "write_bw_log"].iter().any(|name| option(json, entry, name).is_some());
+    cells.push(find("iops_mean"));
+    cells.push(if is_logged { Printed::default() } else { find("iops_samples") });
+    cells.extend(["usr_cpu", "sys_cpu"].map(|name| json.text(&format!("{entry}/{name}"))));
     cells
 }
 

@@ -14,39 +14,84 @@
 //! Bandwidths and times of a run are cut off and not rounded: 185,680 is 185,680 to 185,681.
 //!
 //! An entry is a job, or with `group_reporting` all jobs of a group. Percentiles of several entries
-//! are never averaged.
+//! are never averaged: of all jobs no more is known than the highest one, which is a bound.
+//!
+//! Options that are not printed are unknown: versions before 2.14 print none, and a depth of 1 is
+//! the default only of a document with options.
 
 mod json;
+mod series;
+mod terse;
 mod text;
 
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
-use crate::reader::{Begins, Fill, Reader};
+use crate::format::tool::{derived, quotient};
+use crate::page::scaled;
+use crate::reader::{Begins, Fill, Reader, measures};
 use crate::report::Report;
+use crate::source::SourcePart;
 use plumb_figures::{FigureUnit, Quantity};
-use plumb_record::{Consistency, MeasuredFigure, Record, SettingRow};
+use plumb_findings::JobSignals;
+use plumb_record::{Consistency, ImportedFigure, Record, SettingRow};
 use plumb_units::ValueRange;
 
 /// The readers of fio's forms.
-pub const READERS: [Reader; 2] = [
-    Reader {
-        kind: "fio JSON",
-        begins: Begins::Line(|line| line.trim_start().starts_with("\"fio version\"")),
-        read: json::read,
-        check,
-        derive: |_| Vec::new(),
-        fill: Fill::With(fill),
-    },
-    Reader {
-        kind: "fio text",
-        begins: Begins::Line(text::begins),
-        read: text::read,
-        check,
-        derive: |_| Vec::new(),
-        fill: Fill::With(fill),
-    },
+pub const READERS: [Reader; 4] = [
+    reader("fio JSON", Begins::Line(|line| line.trim_start().starts_with("\"fio version\"")), |part| {
+        answered(json::read(part))
+    }),
+    reader("fio text", Begins::Line(text::begins), |part| answered(text::read(part))),
+    reader("fio terse", Begins::Ranges(terse::ranges), |part| answered(terse::read(part))),
+    series::READER,
 ];
 
+const fn reader(kind: &'static str, begins: Begins, read: fn(&SourcePart<'_>) -> Report) -> Reader {
+    Reader { kind, begins, read, check, derive: figures, fill: Fill::With(fill) }
+}
+
+/// Adds a line for each direction, of all its jobs together.
+fn answered(mut report: Report) -> Report {
+    let jobs = Job::all(&report);
+    let figures = figures(&report);
+    let mut said = Vec::new();
+    for direction in ["read", "write", "trim", "mixed", SYNC] {
+        let own: Vec<&Job<'_>> = jobs.iter().filter(|job| job.direction == direction).collect();
+        let Some(first) = own.first() else { continue };
+        let of = if own.len() > 1 { format!("all {direction}") } else { first.name.clone() };
+        let shown = |what: &str, unit: Option<&str>| {
+            let figure = figures.iter().find(|figure| figure.name == format!("{of} {what}"))?;
+            Some(scaled(figure.value, unit.unwrap_or(&figure.unit)))
+        };
+        let rate = shown("requests", Some("")).map(|rate| format!("{rate} IOPS"));
+        let value: Vec<String> = rate.into_iter().chain(shown("bandwidth", None)).collect();
+        let times = [
+            ("mean", "mean latency"),
+            ("p50", "p50"),
+            ("p99", "p99"),
+            ("p99 at most", "p99 at most"),
+            ("p99.9", "p99.9"),
+        ];
+        let times = times.iter().filter_map(|(name, what)| Some(format!("{name} {}", shown(what, None)?)));
+        let jobs = Some(format!("{} jobs", own.len())).filter(|_| own.len() > 1);
+        let errors = match report.failed.len() {
+            0 => None,
+            1 => Some("1 error".to_string()),
+            count => Some(format!("{count} errors")),
+        };
+        let aside: Vec<String> = times.chain(jobs).chain(errors).collect();
+        said.push((direction, value.join(", "), aside.join(", ")));
+    }
+    for (direction, value, aside) in said {
+        report.answer(direction, value, aside);
+    }
+    report
+}
+
+/// Lines above a version that may have the options of its jobs.
+const HEAD_LINES_MOST: usize = 100;
+/// Errors of a run that are kept.
+const ERRORS_MOST: usize = 20;
 /// Calls of fsync and the like.
 const SYNC: &str = "sync";
 
@@ -81,6 +126,13 @@ static JOBS: Section = Section {
         Known { key: "size", unit: FigureUnit::BYTES, headings: &["bs"] },
         Known { key: "depth", unit: FigureUnit::COUNT, headings: &["iodepth"] },
         Known { key: "processes", unit: FigureUnit::COUNT, headings: &["numjobs"] },
+        Known { key: "direct", unit: FigureUnit::COUNT, headings: &["direct"] },
+        Known { key: "submission", unit: NS, headings: &["slat_ns mean"] },
+        Known { key: "submission", unit: FigureUnit::US, headings: &["slat mean"] },
+        Known { key: "sampled", unit: FigureUnit::PER_S, headings: &["iops_mean"] },
+        Known { key: "samples", unit: FigureUnit::COUNT, headings: &["iops_samples"] },
+        Known { key: "user", unit: FigureUnit::PERCENT, headings: &["usr_cpu"] },
+        Known { key: "system", unit: FigureUnit::PERCENT, headings: &["sys_cpu"] },
     ],
 };
 
@@ -149,6 +201,10 @@ const GROUP: Rule = Rule {
 };
 const PRINTED: Rule =
     Rule { name: "JSON = text", arithmetic: "a figure of the JSON is one that prints as the text has it" };
+const SAMPLED: Rule = Rule {
+    name: "iops = mean of its samples",
+    arithmetic: "the rate of the whole run is within 20% of the mean of the samples, of one process or of all",
+};
 const BINS: Rule =
     Rule { name: "bins = total_ios", arithmetic: "the bins of the histogram add up to the requests" };
 
@@ -255,11 +311,10 @@ fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
         }
         _ => MEAN.not_asked(&name, "extremes"),
     });
-    let processes = figure("processes").map_or(1.0, |figure| figure.value);
-    checks.push(match (figure("rate"), figure("latency"), figure("depth")) {
-        (Some(rate), Some(latency), Some(depth)) => {
+    checks.push(match (figure("rate"), figure("latency"), figure("depth").zip(figure("processes"))) {
+        (Some(rate), Some(latency), Some((depth, processes))) => {
             let sides = Sides {
-                expected: ValueRange::exactly(depth.value * processes),
+                expected: ValueRange::exactly(depth.value * processes.value),
                 found: rate.range.times(latency.range),
                 unit: "",
             };
@@ -267,6 +322,15 @@ fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
         }
         _ => LITTLE.not_asked(&name, "iodepth or latency"),
     });
+    // Few samples say little, and a log of each request ruins them.
+    if let (Some(rate), Some(sampled)) = (figure("rate"), figure("sampled"))
+        && figure("samples").is_some_and(|samples| samples.value >= SAMPLES_LEAST)
+    {
+        let processes = figure("processes").map_or(1.0, |processes| processes.value);
+        let expected = ValueRange { low: 0.8 * sampled.value, high: 1.2 * sampled.value * processes };
+        let sides = Sides { expected, found: rate.range, unit: rate.unit };
+        checks.push(SAMPLED.meets(&name, sides, &[&rate, &sampled]));
+    }
     if let (Some(bins), Some(requests)) = (figure("bins"), figure("requests")) {
         let sides = Sides { expected: bins.range, found: requests.range, unit: "" };
         checks.push(BINS.meets(&name, sides, &[&bins, &requests]));
@@ -290,18 +354,155 @@ fn of_percentiles(sheet: &Sheet, checks: &mut Vec<Consistency>) {
     }
 }
 
-/// Figures of each entry as measures of the record, because fio has no events and no statistics.
-fn fill(report: &Report, record: &mut Record) {
-    for sheet in report.sheets_of(JOBS.key) {
-        record.settings.extend(settings(sheet));
-        for row in &sheet.rows {
-            let name = format!("{} {}", sheet.text(row, "job"), sheet.text(row, "direction"));
-            for (key, of) in [("rate", "requests"), ("bandwidth", "bandwidth"), ("mean", "mean latency")] {
-                let Some(figure) = sheet.figure(row, key) else { continue };
-                let (name, unit) = (format!("{name} {of}"), figure.unit.to_string());
-                record.measures.push(MeasuredFigure { name, value: figure.value, unit });
+/// Samples of a rate that its mean is held against.
+const SAMPLES_LEAST: f64 = 10.0;
+
+/// A row of [`JOBS`] with a name that no other row has.
+struct Job<'r> {
+    name: String,
+    direction: &'r str,
+    sheet: &'r Sheet,
+    row: &'r SheetRow,
+    /// Percentiles in the order of the report.
+    percentiles: Vec<(f64, Figure)>,
+}
+
+impl<'r> Job<'r> {
+    fn all(report: &'r Report) -> Vec<Job<'r>> {
+        let mut jobs: Vec<Job<'r>> = Vec::new();
+        for sheet in report.sheets_of(JOBS.key) {
+            for row in &sheet.rows {
+                let of = |row: &SheetRow| sheet.cell(row, "job").map_or(0, |cell| cell.line);
+                let (job, direction) = (sheet.text(row, "job"), sheet.text(row, "direction"));
+                let same = jobs.iter().filter(|known| {
+                    known.direction == direction && known.sheet.text(known.row, "job") == job
+                });
+                let name = match same.count() {
+                    0 => format!("{job} {direction}"),
+                    count => format!("{job} ({}) {direction}", count + 1),
+                };
+                let times = report.sheets_of(PERCENTILES.key).flat_map(|times| {
+                    let own = times.rows.iter().filter(|time| {
+                        let line = times.cell(time, "job").map_or(0, |cell| cell.line);
+                        line == of(row) && times.text(time, "direction") == direction
+                    });
+                    own.filter_map(|time| {
+                        Some((times.figure(time, "percent")?.value, times.figure(time, "time")?))
+                    })
+                });
+                jobs.push(Job { name, direction, sheet, row, percentiles: times.collect() });
             }
         }
+        jobs
+    }
+
+    fn figure(&self, key: &str) -> Option<Figure> {
+        self.sheet.figure(self.row, key)
+    }
+
+    fn percentile(&self, percent: f64) -> Option<&Figure> {
+        let own = self.percentiles.iter().find(|(own, _)| (own - percent).abs() < 1e-6);
+        own.map(|(_, figure)| figure)
+    }
+}
+
+/// Rate, bandwidth, mean and percentiles of each entry, and of all entries of a direction.
+fn figures(report: &Report) -> Vec<ImportedFigure> {
+    let jobs = Job::all(report);
+    let mut found = Vec::new();
+    for direction in ["read", "write", "trim", "mixed", SYNC] {
+        let own: Vec<&Job<'_>> = jobs.iter().filter(|job| job.direction == direction).collect();
+        if own.len() > 1 {
+            found.extend(of_all(direction, &own));
+        }
+        for job in own {
+            let times = [("p50", 50.0), ("p99", 99.0), ("p99.9", 99.9)];
+            let rows = [("requests", "rate"), ("bandwidth", "bandwidth"), ("mean latency", "mean")]
+                .map(|(what, key)| (what, job.figure(key)));
+            let of_times = times.map(|(what, percent)| (what, job.percentile(percent).cloned()));
+            for (what, figure) in rows.into_iter().chain(of_times) {
+                let Some(figure) = figure else { continue };
+                let name = format!("{} {what}", job.name);
+                found.push(ImportedFigure { name, ..ImportedFigure::from(&figure) });
+            }
+        }
+    }
+    found
+}
+
+/// Sums of the rates of several entries, the mean of their times by requests, and the highest p99,
+/// above which less than one request of a hundred is.
+fn of_all(direction: &str, jobs: &[&Job<'_>]) -> Vec<ImportedFigure> {
+    let all = |key: &str| -> Vec<Figure> { jobs.iter().filter_map(|job| job.figure(key)).collect() };
+    let sum = |figures: &[Figure]| {
+        let range = figures.iter().fold(ValueRange::exactly(0.0), |sum, one| sum.plus(one.range));
+        (figures.iter().map(|one| one.value).sum::<f64>(), range)
+    };
+    let mut found = Vec::new();
+    for (what, key, unit) in [("requests", "rate", "/s"), ("bandwidth", "bandwidth", "bytes/s")] {
+        let figures = all(key);
+        let Some(first) = figures.first().filter(|_| figures.len() == jobs.len()) else { continue };
+        let (value, range) = sum(&figures);
+        found.extend(derived(format!("all {direction} {what}"), unit, first.line, value, range));
+    }
+    let pairs: Vec<(Figure, Figure)> =
+        jobs.iter().filter_map(|job| Some((job.figure("rate")?, job.figure("mean")?))).collect();
+    let times: Vec<Figure> = pairs
+        .iter()
+        .map(|(rate, mean)| Figure {
+            value: rate.value * mean.value,
+            range: rate.range.times(mean.range),
+            ..mean.clone()
+        })
+        .collect();
+    let rates: Vec<Figure> = pairs.into_iter().map(|(rate, _)| rate).collect();
+    found.extend(quotient(format!("all {direction} mean latency"), "s", [&times, &rates]));
+    let highest = jobs.iter().filter_map(|job| job.percentile(99.0));
+    let highest = highest.max_by(|one, two| one.value.total_cmp(&two.value));
+    found.extend(highest.map(|figure| ImportedFigure {
+        name: format!("all {direction} p99 at most"),
+        ..ImportedFigure::from(figure)
+    }));
+    found
+}
+
+/// Returns what each job asked for and got, for the rules.
+pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
+    let errors: Vec<String> = report.failed.iter().map(|error| error.text.clone()).collect();
+    let jobs = Job::all(report);
+    let flown = |job: &Job<'_>| {
+        let value = |key: &str| job.figure(key).map(|figure| figure.value);
+        Some(value("rate")? * (value("mean")? + value("submission").unwrap_or(0.0)))
+    };
+    let of = |job: &Job<'_>| {
+        // Both directions share the depth of an entry.
+        let line = |job: &Job<'_>| job.sheet.cell(job.row, "job").map_or(0, |cell| cell.line);
+        let same = jobs.iter().filter(|other| line(other) == line(job) && other.direction != SYNC);
+        let in_flight: Option<f64> = same.map(flown).sum();
+        let value = |key: &str| job.figure(key).map(|figure| figure.value);
+        let cpu = value("user").zip(value("system")).map(|(user, system)| (user + system) / 100.0);
+        JobSignals {
+            name: job.name.clone(),
+            requests_per_s: value("rate").unwrap_or(0.0),
+            mean_s: value("mean"),
+            p99_s: job.percentile(99.0).map(|figure| figure.value),
+            submission_s: value("submission"),
+            depth: value("depth").zip(value("processes")).map(|(depth, processes)| depth * processes),
+            in_flight,
+            cpu,
+            direct: value("direct").map(|direct| direct > 0.0),
+            runtime_s: value("runtime").unwrap_or(0.0),
+            errors: errors.clone(),
+        }
+    };
+    jobs.iter().filter(|job| job.direction != SYNC).map(of).collect()
+}
+
+/// Figures of each entry as measures of the record, because fio has no events and no statistics.
+fn fill(report: &Report, record: &mut Record) {
+    measures(&figures(report), record);
+    for sheet in report.sheets_of(JOBS.key) {
+        record.settings.extend(settings(sheet));
     }
 }
 

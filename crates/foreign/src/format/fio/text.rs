@@ -6,10 +6,13 @@
 //! ```
 //! Version 2 writes KB for KiB; of the two bandwidths of version 3 the binary one is read.
 
-use super::{DETAILS, GROUPS, JOBS, PERCENTILES, SYNC, longest};
-use crate::figure::sheet::{Printed, Section, Sheet};
+use super::{DETAILS, GROUPS, HEAD_LINES_MOST, JOBS, PERCENTILES, SYNC, longest};
+use crate::figure::sheet::{Printed, Remark, Section, Sheet};
 use crate::report::Report;
 use crate::source::SourcePart;
+
+/// Kinds of requests, in the order of the sizes of a job's line.
+const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 
 /// True of the line with the version, above the entries.
 pub(super) fn begins(line: &str) -> bool {
@@ -32,21 +35,84 @@ struct Row {
     /// Least, greatest and mean time of completion.
     latency: [Printed; 3],
     total: Printed,
+    submission: Printed,
+    size: Printed,
     depth: Printed,
     processes: Printed,
+    /// Mean of the samples of the rate, and their number.
+    sampled: [Printed; 2],
+    /// CPU of its processes, by user and system.
+    cpu: [Printed; 2],
     percentiles: Vec<(String, Printed)>,
+}
+
+/// The line of a job above the version, with its options:
+/// `rr: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) ..., ioengine=libaio, iodepth=16`.
+#[derive(Debug, Clone, Default)]
+struct Head {
+    job: String,
+    /// Least and greatest size of reads, writes and trims.
+    sizes: Vec<Printed>,
+    depth: Printed,
+}
+
+/// Reads the lines of jobs above a version, up to the end of another report.
+fn heads(part: &SourcePart<'_>) -> Vec<Head> {
+    let mut heads = Vec::new();
+    for (line, text) in part.above(HEAD_LINES_MOST).lines() {
+        if begins(text) || ["Run status", "Disk stats"].iter().any(|end| text.starts_with(end)) {
+            heads.clear();
+        }
+        let Some((job, options)) = text.split_once(": (g=") else { continue };
+        let printed = |raw: &str| Printed { raw: raw.to_string(), line };
+        let sizes = options.split("bs=").nth(1).unwrap_or_default();
+        let sizes = sizes.split(", ioengine").next().unwrap_or_default().split([',', '/']);
+        let one_size = |range: &str| {
+            let range = range.trim_start_matches([' ', '(', 'R', 'W', 'T', ')']);
+            let (least, most) = range.split_once('-').unwrap_or((range, range));
+            printed(if least == most { least.trim_end_matches(['B', 'i']) } else { "" })
+        };
+        let depth = printed(until_end(options.split("iodepth=").nth(1).unwrap_or_default()));
+        heads.push(Head { job: job.trim().to_string(), sizes: sizes.map(one_size).collect(), depth });
+    }
+    heads
+}
+
+/// Notes the errors that fio prints between its lines: `fio: pid=7, err=5/file:io_u.c:1896, ...`.
+pub(super) fn errors(part: &SourcePart<'_>, report: &mut Report) {
+    for (line, text) in part.lines() {
+        if is_error(text) && report.failed.len() < super::ERRORS_MOST {
+            let text = plumb_units::cut(text.trim(), 200).into_owned();
+            report.failed.push(Remark { line, text });
+        }
+    }
+}
+
+fn is_error(text: &str) -> bool {
+    text.trim_start().starts_with("fio: ") && (text.contains("error") || text.contains("err="))
 }
 
 pub(super) fn read(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
     report.run.title = "FIO REPORT".to_string();
-    let mut text = Text::default();
+    let mut text = Text { heads: heads(part), ..Text::default() };
     for (line, raw) in part.lines() {
         let trimmed = raw.trim();
-        if !trimmed.is_empty() && !begins(trimmed) && !text.line(line, trimmed) {
+        let is_known = trimmed.is_empty() || begins(trimmed) || is_error(trimmed);
+        if !is_known && !text.line(line, trimmed) {
             report.leave(line, trimmed);
         }
+        if let (Some((job, rest)), Some((_, error))) =
+            (trimmed.split_once(": (groupid="), trimmed.split_once("err="))
+        {
+            let error =
+                error.split("): pid").next().unwrap_or(rest).split(": pid").next().unwrap_or_default();
+            let raw = error.trim().trim_end_matches(')').replacen(" (", ", ", 1);
+            report.fail(job, &Printed { raw, line });
+        }
     }
+    errors(&part.above(HEAD_LINES_MOST), &mut report);
+    errors(part, &mut report);
     report.run.workload = text.rows.first().map_or(String::new(), |row| row.job.raw.clone());
     text.fill(&mut report, part.first_line());
     report
@@ -55,6 +121,7 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
 /// The lines of a report as far as they are read.
 #[derive(Debug, Default)]
 struct Text {
+    heads: Vec<Head>,
     rows: Vec<Row>,
     /// The job that is read, and its processes.
     job: Printed,
@@ -77,7 +144,11 @@ impl Text {
             self.groups.push(group.map(|cell| printed(&cell)).to_vec());
         } else if let Some(direction) = direction_of(text) {
             let processes = self.processes.clone();
-            self.rows.push(Row { processes, ..of_line(text, &self.job, printed(direction)) });
+            let head = self.heads.iter().find(|head| head.job == self.job.raw).cloned().unwrap_or_default();
+            let place = DIRECTIONS.iter().position(|name| *name == direction).unwrap_or(0);
+            let size = head.sizes.get(place).cloned().unwrap_or_default();
+            let row = of_line(text, &self.job, printed(direction));
+            self.rows.push(Row { processes, size, depth: head.depth, ..row });
         } else if let Some(unit) = unit_of(text, "sync").filter(|_| text.contains("avg=")) {
             let latency = ["min", "max", "avg"].map(|name| printed(&with_unit(text, name, unit)));
             let (job, total) = (self.job.clone(), latency[2].clone());
@@ -95,7 +166,13 @@ impl Text {
                 row.latency = ["min", "max", "avg"].map(|name| printed(&with_unit(text, name, unit)));
             } else if let Some(unit) = unit_of(text, "lat").filter(|_| text.contains("avg=")) {
                 row.total = printed(&with_unit(text, "avg", unit));
+            } else if let Some(unit) = unit_of(text, "slat") {
+                row.submission = printed(&with_unit(text, "avg", unit));
+                return self.other(line, text);
             } else {
+                if text.starts_with("iops") && text.contains("avg=") {
+                    row.sampled = ["avg=", "samples="].map(|name| printed(&value(text, name)));
+                }
                 return self.other(line, text);
             }
         } else {
@@ -116,6 +193,10 @@ impl Text {
             let own = self.rows.iter_mut().filter(|row| row.job.line == self.job.line);
             own.for_each(|row| row.depth = printed(depth.to_string()));
         }
+        if name.trim() == "cpu" {
+            let own = self.rows.iter_mut().filter(|row| row.job.line == self.job.line);
+            own.for_each(|row| row.cpu = ["usr=", "sys="].map(|name| printed(value(rest, name))));
+        }
         let title = name.split_whitespace().collect::<Vec<_>>().join(" ");
         let found = details(name, rest);
         let is_own = !found.is_empty();
@@ -128,7 +209,7 @@ impl Text {
     }
 
     fn fill(self, report: &mut Report, line: u32) {
-        const NAMES: [&str; 13] = [
+        const NAMES: [&str; 19] = [
             "job",
             "direction",
             "io",
@@ -140,8 +221,14 @@ impl Text {
             "clat max",
             "clat mean",
             "lat mean",
+            "slat mean",
+            "bs",
             "iodepth",
             "numjobs",
+            "iops_mean",
+            "iops_samples",
+            "usr_cpu",
+            "sys_cpu",
         ];
         let table = |section: Option<&'static Section>, heading: &str, names: &[&str]| {
             let heading = Printed { raw: heading.to_string(), line };
@@ -171,9 +258,13 @@ impl Text {
                 most,
                 mean,
                 row.total,
+                row.submission,
+                row.size,
                 row.depth,
                 row.processes,
             ];
+            let [sampled, cpu] = [row.sampled, row.cpu];
+            let cells = cells.into_iter().chain(sampled).chain(cpu).collect();
             jobs.push(line, cells);
         }
         self.groups.into_iter().for_each(|cells| groups.push(cells[0].line, cells));
@@ -210,7 +301,7 @@ fn direction_of(line: &str) -> Option<&'static str> {
         let rest = line.strip_prefix(name).map(str::trim_start).and_then(|rest| rest.strip_prefix(':'));
         rest.is_some_and(|rest| rest.contains("io=") || rest.contains("IOPS="))
     };
-    ["read", "write", "trim", "mixed"].into_iter().find(|name| is_of(name))
+    DIRECTIONS.into_iter().find(|name| is_of(name))
 }
 
 fn of_line(line: &str, job: &Printed, direction: Printed) -> Row {

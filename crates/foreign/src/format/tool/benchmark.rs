@@ -1,45 +1,56 @@
-//! Results of benchmarks: pgbench, ORION, CALIBRATE_IO and v$iostat_file.
+//! Results of benchmarks: pgbench, sysbench, ORION, CALIBRATE_IO and v$iostat_file.
 //!
 //! pgbench computes its average latency from the rate, unless it measured each transaction (`-P`,
 //! `-l`, `--rate`): then the two differ by the time between transactions.
+//!
+//! sysbench prints rates in brackets behind their totals.
 //!
 //! ORION's latencies are milliseconds in 11.1 and say `usecs` from 11.2 on.
 
 use super::lines::{self, Between, LineFormat, LineTable, seconds_cell};
 use super::rows;
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
-use crate::reader::{Begins, Fill, Reader, measures};
+use crate::figure::sheet::{Figure, Printed, Remark, Section, Sheet, SheetRow, known, words};
+use crate::page::scaled;
+use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use plumb_figures::{FigureUnit, Quantity};
-use plumb_record::{Consistency, ImportedFigure, Record};
+use plumb_record::{Consistency, ImportedFigure};
 use plumb_units::ValueRange;
 
 /// The readers of the benchmarks.
-pub(super) const READERS: [Reader; 3] = [
+pub(super) const READERS: [Reader; 4] = [
     Reader {
         kind: "pgbench",
         begins: Begins::Ranges(|part| lines::ranges(part, &PGBENCH)),
         read: |part| of_pgbench(lines::read(part, &PGBENCH)),
         check: pgbench_checks,
-        derive: |_| Vec::new(),
-        fill: Fill::With(printed),
+        derive: |report| printed(report, &PGBENCH_RUN),
+        fill: Fill::Derived,
+    },
+    Reader {
+        kind: "sysbench",
+        begins: Begins::Ranges(|part| lines::ranges(part, &SYSBENCH)),
+        read: |part| of_sysbench(lines::read(part, &SYSBENCH)),
+        check: sysbench_checks,
+        derive: |report| printed(report, &SYSBENCH_RUN),
+        fill: Fill::Derived,
     },
     Reader {
         kind: "ORION",
         begins: Begins::Ranges(|part| lines::ranges(part, &ORION)),
         read: |part| titled(lines::read(part, &ORION), "ORION"),
         check: orion_checks,
-        derive: |_| Vec::new(),
-        fill: Fill::Nothing,
+        derive: |report| printed(report, &ORION_RUN),
+        fill: Fill::Derived,
     },
     Reader {
         kind: "I/O calibration",
         begins: Begins::Ranges(|part| lines::ranges(part, &CALIBRATION)),
         read: |part| titled(lines::read(part, &CALIBRATION), "I/O CALIBRATION"),
         check: calibration_checks,
-        derive: |_| Vec::new(),
-        fill: Fill::Nothing,
+        derive: |report| printed(report, &CALIBRATED),
+        fill: Fill::Derived,
     },
 ];
 
@@ -127,6 +138,11 @@ fn of_statement(line: u32, text: &str, report: &mut Report) -> bool {
         sheet_of(report, &PROGRESS, line).push(line, cells);
         return true;
     }
+    let errors = ["pgbench: error", "pgbench: fatal", "Run was aborted"];
+    if errors.iter().any(|head| text.starts_with(head)) {
+        report.failed.push(Remark { line, text: text.to_string() });
+        return true;
+    }
     let is_head = ["pgbench (", "starting vacuum", "statement latencies", "vacuuming", "end."];
     if is_head.iter().any(|head| text.starts_with(head)) {
         return true;
@@ -167,9 +183,49 @@ fn of_pgbench(mut report: Report) -> Report {
     let seconds = seconds.filter(|seconds| seconds.is_finite());
     let cell = seconds.map(|seconds| seconds_cell(seconds, seconds * 1e-6, sheet.line));
     let duration = sheet.cell(row, "duration").cloned();
+    let failed = sheet.figure(row, "failed").filter(|failed| failed.value > 0.0);
     report.run.elapsed = cell.or(duration);
     report.run.workload = script;
+    answer(
+        &mut report,
+        &PGBENCH_RUN,
+        [
+            ("tps", "rate"),
+            ("mean", "latency"),
+            ("deviation", "deviation"),
+            ("clients", "clients"),
+            ("transactions", "transactions"),
+            ("failed", "failed"),
+        ],
+    );
+    report.failed.extend(
+        failed
+            .map(|failed| Remark { line: failed.line, text: format!("{} transactions failed", failed.raw) }),
+    );
     titled(report, "PGBENCH")
+}
+
+fn sheet_has(report: &Report, key: &str) -> bool {
+    rows(report, SYSBENCH_RUN.key).any(|(sheet, row)| sheet.figure(row, key).is_some())
+}
+
+/// Answers with the first of these figures, and the others aside.
+fn answer(
+    report: &mut Report,
+    section: &'static Section,
+    keys: impl IntoIterator<Item = (&'static str, &'static str)>,
+) {
+    let Some((sheet, row)) = rows(report, section.key).next() else { return };
+    let shown = |(name, key): (&'static str, &'static str)| {
+        let figure = sheet.figure(row, key)?;
+        let shown = if figure.unit == "s" { scaled(figure.value, "s") } else { figure.raw };
+        Some((name, shown))
+    };
+    let found: Vec<(&str, String)> = keys.into_iter().filter_map(shown).collect();
+    let Some(((name, value), rest)) = found.split_first() else { return };
+    let (name, value) = (name.to_string(), value.clone());
+    let aside: Vec<String> = rest.iter().map(|(name, text)| format!("{name} {text}")).collect();
+    report.answer(&name, value, aside.join(", "));
 }
 
 const CLIENTS: Rule = Rule {
@@ -219,16 +275,145 @@ fn pgbench_checks(report: &Report) -> Vec<Consistency> {
     checks
 }
 
-/// Adds the figures of a run of pgbench to the measures of a record.
-fn printed(report: &Report, record: &mut Record) {
-    for (sheet, row) in rows(report, PGBENCH_RUN.key) {
+/// The figures of a run under the headings that the report has.
+fn printed(report: &Report, section: &'static Section) -> Vec<ImportedFigure> {
+    let mut found = Vec::new();
+    for (sheet, row) in rows(report, section.key) {
         let keyed = sheet.columns.iter().filter(|column| column.unit.quantity != Quantity::Text);
-        let figures = keyed.filter_map(|column| {
+        found.extend(keyed.filter_map(|column| {
             let figure = sheet.figure(row, column.key)?;
             Some(ImportedFigure { name: column.name.clone(), ..ImportedFigure::from(&figure) })
-        });
-        measures(&figures.collect::<Vec<_>>(), record);
+        }));
     }
+    found
+}
+
+static SYSBENCH_RUN: Section = Section {
+    key: "sysbench",
+    headings: &["sysbench"],
+    first: &["Number of threads", "queries performed", "total time"],
+    columns: &[
+        known("threads", FigureUnit::COUNT, &["Number of threads"]),
+        words("performed", &["queries performed"]),
+        known("read_queries", FigureUnit::COUNT, &["read"]),
+        known("write_queries", FigureUnit::COUNT, &["write"]),
+        known("other_queries", FigureUnit::COUNT, &["other"]),
+        known("total_queries", FigureUnit::COUNT, &["total"]),
+        known("transactions", FigureUnit::COUNT, &["transactions"]),
+        known("transactions_rate", FigureUnit::PER_S, &["transactions per second"]),
+        known("queries", FigureUnit::COUNT, &["queries", "read/write requests"]),
+        known("queries_rate", FigureUnit::PER_S, &["queries per second", "read/write requests per second"]),
+        known("errors", FigureUnit::COUNT, &["ignored errors", "deadlocks"]),
+        known("reconnects", FigureUnit::COUNT, &["reconnects"]),
+        known("reads", FigureUnit::PER_S, &["reads/s"]),
+        known("writes", FigureUnit::PER_S, &["writes/s"]),
+        known("syncs", FigureUnit::PER_S, &["fsyncs/s"]),
+        known("read_bytes", FigureUnit::MB_PER_S, &["read, MiB/s"]),
+        known("written_bytes", FigureUnit::MB_PER_S, &["written, MiB/s"]),
+        known("rate", FigureUnit::PER_S, &["events per second", "events/s (eps)"]),
+        known("time", FigureUnit::S, &["total time", "time elapsed"]),
+        known("events", FigureUnit::COUNT, &["total number of events"]),
+        known("least", FigureUnit::MS, &["min"]),
+        known("latency", FigureUnit::MS, &["avg"]),
+        known("most", FigureUnit::MS, &["max"]),
+        known("p95", FigureUnit::MS, &["95th percentile", "approx.  95 percentile", "approx. 95 percentile"]),
+        known("p99", FigureUnit::MS, &["99th percentile", "approx.  99 percentile", "approx. 99 percentile"]),
+        known("sum", FigureUnit::MS, &["sum"]),
+    ],
+};
+
+static SYSBENCH: LineFormat = LineFormat {
+    tables: &[],
+    pairs: Some(&SYSBENCH_RUN),
+    aside: |line, text, report| {
+        let text = text.trim();
+        if text.starts_with("FATAL:") || text.starts_with("ALERT:") {
+            report.failed.push(Remark { line, text: text.to_string() });
+        }
+        let heads = [
+            "sysbench ",
+            "Running the test",
+            "Initializing",
+            "Threads started",
+            "SQL statistics",
+            "General statistics",
+            "Latency (",
+            "response time",
+            "Threads fairness",
+            "events (avg",
+            "execution time",
+            "File operations",
+            "Throughput",
+            "CPU speed",
+            "FATAL:",
+            "ALERT:",
+        ];
+        heads.iter().any(|head| text.starts_with(head))
+    },
+    stamped: false,
+};
+
+fn of_sysbench(mut report: Report) -> Report {
+    let Some((sheet, row)) = rows(&report, SYSBENCH_RUN.key).next() else { return report };
+    let elapsed = sheet.cell(row, "time").cloned();
+    let errors = sheet.figure(row, "errors").filter(|errors| errors.value > 0.0);
+    report.failed.extend(
+        errors.map(|errors| Remark {
+            line: errors.line,
+            text: format!("{} errors were ignored", errors.value),
+        }),
+    );
+    report.run.elapsed = elapsed;
+    report.run.workload = "sysbench".to_string();
+    let rate = if sheet_has(&report, "transactions_rate") {
+        ("tps", "transactions_rate")
+    } else {
+        ("events/s", "rate")
+    };
+    let rest =
+        [("mean", "latency"), ("p95", "p95"), ("p99", "p99"), ("threads", "threads"), ("errors", "errors")];
+    answer(&mut report, &SYSBENCH_RUN, std::iter::once(rate).chain(rest));
+    titled(report, "SYSBENCH")
+}
+
+const PER_SECOND: Rule = Rule {
+    name: "total / time = per second",
+    arithmetic: "a total over the total time is the rate behind it",
+};
+const MEAN: Rule = Rule {
+    name: "sum / events = average",
+    arithmetic: "the sum of all latencies over the events is the average",
+};
+
+fn sysbench_checks(report: &Report) -> Vec<Consistency> {
+    let mut checks = Vec::new();
+    for (sheet, row) in rows(report, SYSBENCH_RUN.key) {
+        let figure = |key: &str| sheet.figure(row, key);
+        for (key, rate) in [("transactions", "transactions_rate"), ("queries", "queries_rate")] {
+            if let (Some(total), Some(rate), Some(time)) = (figure(key), figure(rate), figure("time"))
+                && let Some(expected) = total.range.over(time.range)
+            {
+                // The rate is of the seconds until the last thread ends, which print a little more.
+                let expected = ValueRange { low: expected.low * 0.999, high: expected.high * 1.001 };
+                let sides = Sides { expected, found: rate.range, unit: "/s" };
+                checks.push(PER_SECOND.meets(key, sides, &[&total, &time, &rate]));
+            }
+        }
+        if let (Some(sum), Some(events), Some(latency)) = (figure("sum"), figure("events"), figure("latency"))
+            && let Some(expected) = sum.range.over(events.range)
+        {
+            let sides = Sides { expected, found: latency.range, unit: "s" };
+            checks.push(MEAN.meets("latency", sides, &[&sum, &events, &latency]));
+        }
+        if let (Some(rate), Some(latency), Some(threads)) =
+            (figure("transactions_rate"), figure("latency"), figure("threads"))
+        {
+            let found = rate.range.times(latency.range);
+            let sides = Sides { expected: threads.range, found, unit: "" };
+            checks.push(CLIENTS.at_most("transactions", sides, &[&rate, &latency, &threads]));
+        }
+    }
+    checks
 }
 
 const MBPS: FigureUnit = FigureUnit::MB_PER_S;

@@ -1,30 +1,35 @@
-//! Statistics of block devices: iostat -x, sar -d, collectl -sD.
+//! Statistics of block devices: iostat in all forms, sar -d, sadf, collectl -sD.
 //!
 //! Columns came and went: sysstat 9 has one `await` and sizes in sectors, 10 has one time for
-//! reads and one for writes, 12 has sizes in kB, 12.1 discards and 12.5 flushes. One table of
+//! reads and one for writes, 12 has sizes in kB, 12.1 discards and 12.5 flushes. Without -x there
+//! are totals next to the rates; -h prints the device last and three tables a sample. One table of
 //! columns serves all, because a heading always has the same meaning.
 //!
-//! `svctm` is no measurement and `%util` of 100 is no saturation; neither is checked against
-//! anything. The first sample of iostat is the mean since the start of the machine: where others
-//! follow, it is checked and has no part in the means.
+//! A mean weighs each sample by the seconds that it covers, and a device that a sample leaves out
+//! (`iostat -z`) was idle in it. The first sample of iostat is the mean since the start of the
+//! machine. Where others follow, it has no weight, unless its rates are whole numbers of requests
+//! for the interval of the others (`iostat -y`).
 //!
-//! collectl cuts decimals off where iostat rounds.
+//! `svctm` is no measurement and `%util` of 100 is no saturation; neither is checked against
+//! anything. collectl cuts decimals off where iostat rounds.
 
-use super::lines::{self, Between, LineFormat, LineTable, seconds_between, seconds_cell};
-use super::{derived, quotient, rows};
+use super::lines::{self, Between, LineFormat, LineTable, second_of_day, seconds_after, seconds_cell};
+use super::{derived, rows};
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
+use crate::figure::sheet::{Figure, Head, Printed, Section, Sheet, SheetRow, known, words};
 use crate::form::json;
+use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::bound::REQUEST_RATE_MOST;
 use plumb_figures::{FigureUnit, Quantity};
+use plumb_findings::DeviceSignals;
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
 use plumb_units::ValueRange;
 
 /// The readers of the tools.
-pub(super) const READERS: [Reader; 4] = [
+pub(super) const READERS: [Reader; 5] = [
     reader(
         "iostat JSON",
         Begins::Line(|line| line.trim_start_matches(['{', ' ']).starts_with("\"sysstat\"")),
@@ -34,6 +39,9 @@ pub(super) const READERS: [Reader; 4] = [
         ended(lines::read(part, &IOSTAT))
     }),
     reader("sar -d", Begins::Ranges(|part| lines::ranges(part, &SAR)), |part| ended(lines::read(part, &SAR))),
+    reader("sadf -d", Begins::Ranges(|part| lines::ranges(part, &SADF)), |part| {
+        ended(lines::read(part, &SADF))
+    }),
     reader("collectl", Begins::Ranges(|part| lines::ranges(part, &COLLECTL)), |part| {
         ended(lines::read(part, &COLLECTL))
     }),
@@ -54,21 +62,30 @@ static DEVICES: Section = Section {
     headings: &["Device"],
     first: &[],
     columns: &[
-        words("stamp", &["time"]),
-        words("device", &["Device", "DEV", "disk_device"]),
+        words("stamp", &["time", "timestamp"]),
+        known("seconds", FigureUnit::S, &["interval"]),
+        words("device", &["Device", "DEV", "disk_device", "disk-device"]),
         known("reads", FigureUnit::PER_S, &["r/s"]),
         known("writes", FigureUnit::PER_S, &["w/s"]),
         known("discards", FigureUnit::PER_S, &["d/s"]),
         known("flushes", FigureUnit::PER_S, &["f/s"]),
         known("requests", FigureUnit::PER_S, &["tps"]),
-        known("read_bytes", KB_PER_S, &["rkB/s"]),
-        known("written_bytes", KB_PER_S, &["wkB/s"]),
-        known("discarded_bytes", KB_PER_S, &["dkB/s"]),
-        known("read_bytes", FigureUnit::MB_PER_S, &["rMB/s"]),
-        known("written_bytes", FigureUnit::MB_PER_S, &["wMB/s"]),
-        known("discarded_bytes", FigureUnit::MB_PER_S, &["dMB/s"]),
-        known("read_bytes", SECTORS_PER_S, &["rsec/s", "rd_sec/s"]),
-        known("written_bytes", SECTORS_PER_S, &["wsec/s", "wr_sec/s"]),
+        known("bytes", KB_PER_S, &["kB/s"]),
+        known("bytes", FigureUnit::MB_PER_S, &["MB/s"]),
+        known("read_bytes", KB_PER_S, &["rkB/s", "rkB", "kB_read/s"]),
+        known("written_bytes", KB_PER_S, &["wkB/s", "wkB", "kB_wrtn/s"]),
+        known("discarded_bytes", KB_PER_S, &["dkB/s", "dkB", "kB_dscd/s"]),
+        known("read_bytes", FigureUnit::MB_PER_S, &["rMB/s", "MB_read/s"]),
+        known("written_bytes", FigureUnit::MB_PER_S, &["wMB/s", "MB_wrtn/s"]),
+        known("discarded_bytes", FigureUnit::MB_PER_S, &["dMB/s", "MB_dscd/s"]),
+        known("read_bytes", SECTORS_PER_S, &["rsec/s", "rd_sec/s", "rd_sec", "Blk_read/s"]),
+        known("written_bytes", SECTORS_PER_S, &["wsec/s", "wr_sec/s", "wr_sec", "Blk_wrtn/s"]),
+        known("read_total", KB, &["kB_read"]),
+        known("written_total", KB, &["kB_wrtn"]),
+        known("read_total", FigureUnit::MB, &["MB_read"]),
+        known("written_total", FigureUnit::MB, &["MB_wrtn"]),
+        known("read_total", SECTORS, &["Blk_read"]),
+        known("written_total", SECTORS, &["Blk_wrtn"]),
         known("read_merges", FigureUnit::PER_S, &["rrqm/s"]),
         known("write_merges", FigureUnit::PER_S, &["wrqm/s"]),
         known("read_merge_share", FigureUnit::PERCENT, &["%rrqm", "rrqm"]),
@@ -83,7 +100,7 @@ static DEVICES: Section = Section {
         known("size", KB, &["areq-sz"]),
         known("size", SECTORS, &["avgrq-sz"]),
         known("queue", FigureUnit::NUMBER, &["aqu-sz", "avgqu-sz"]),
-        known("busy", FigureUnit::PERCENT, &["%util", "util"]),
+        known("busy", FigureUnit::PERCENT, &["%util", "util", "util-percent"]),
     ],
 };
 
@@ -107,23 +124,38 @@ static COLLECTED: Section = Section {
     ],
 };
 
+const fn blanks(needs: &'static [&'static str]) -> LineTable {
+    LineTable { section: &DEVICES, between: Between::Blanks, needs, loose: "" }
+}
+
 static IOSTAT: LineFormat = LineFormat {
-    tables: &[LineTable {
-        section: &DEVICES,
-        between: Between::Blanks,
-        needs: &["Device", "r/s", "w/s", "%util"],
-        loose: "",
-    }],
+    tables: &[
+        blanks(&["Device", "r/s", "w/s", "%util"]),
+        blanks(&["Device", "tps"]),
+        // Of -h, which prints a table for each kind of request, the device last.
+        blanks(&["Device", "r/s"]),
+        blanks(&["Device", "w/s"]),
+        blanks(&["Device", "d/s"]),
+        blanks(&["Device", "%util"]),
+    ],
     pairs: None,
     aside: sysstat,
     stamped: true,
 };
 
-static SAR: LineFormat = LineFormat {
-    tables: &[LineTable { section: &DEVICES, between: Between::Blanks, needs: &["DEV", "tps"], loose: "" }],
+static SAR: LineFormat =
+    LineFormat { tables: &[blanks(&["DEV", "tps"])], pairs: None, aside: sysstat, stamped: true };
+
+static SADF: LineFormat = LineFormat {
+    tables: &[LineTable {
+        section: &DEVICES,
+        between: Between::Semicolons,
+        needs: &["hostname", "interval", "timestamp", "DEV", "tps"],
+        loose: "",
+    }],
     pairs: None,
-    aside: sysstat,
-    stamped: true,
+    aside: |_, text, _| text.contains("LINUX-RESTART"),
+    stamped: false,
 };
 
 static COLLECTL: LineFormat = LineFormat {
@@ -164,16 +196,44 @@ fn sysstat(line: u32, text: &str, report: &mut Report) -> bool {
         report.run.cpus = count.and_then(|count| count.trim_start_matches('(').parse().ok());
         return true;
     }
-    let is_of_cpu = |word: &&str| word.parse::<f64>().is_ok();
+    // The command above its output says whether the first sample is one.
+    if let Some((_, options)) = text.split_once("iostat -") {
+        let fact = |text: &str| ImportedFact { name: "Command".to_string(), text: text.to_string(), line };
+        report.facts.push(fact(&format!("iostat -{}", options.trim())));
+        return true;
+    }
+    let is_of_cpu = |word: &&str| word.trim_end_matches('%').replace(',', ".").parse::<f64>().is_ok();
     text.contains("avg-cpu:") || text.contains("RESTART") || words.len() == 6 && words.iter().all(is_of_cpu)
 }
 
-/// Reads the JSON of iostat.
+/// Reads the JSON of iostat, or of sadf, whose samples say their interval.
 fn of_json(part: &SourcePart<'_>) -> Report {
     // The first brace is on the line of the first key, or on one before.
     let json = json::read_behind(part, part.text.find("\"sysstat\"").unwrap_or(0));
     let mut report = Report::default();
     let host = json::place("sysstat/hosts", 0);
+    let sample = |number: usize| json::place(&format!("{host}/statistics"), number);
+    let is_sample = |number: &usize| json.below(&format!("{}/", sample(*number))).next().is_some();
+    let all: Vec<usize> = (0..).take_while(is_sample).collect();
+    // With -z a sample may have no device.
+    let names = all.iter().map(|number| json.keys(&format!("{}/disk", sample(*number))));
+    let Some(mut names) = names.into_iter().find(|names| !names.is_empty()) else { return report };
+    names.insert(0, "time".to_string());
+    let heading = Printed { raw: "Device".to_string(), line: part.first_line() };
+    let mut sheet = Sheet::new(Some(&DEVICES), heading, names);
+    for number in all {
+        let of = sample(number);
+        let find = |key: &str| json.text(&format!("{of}/timestamp{key}")).raw;
+        let stamp = [find(""), find("/date"), find("/time")].join(" ").trim().to_string();
+        let first = sheet.rows.len();
+        let seconds = find("/interval").parse().ok();
+        sheet.heads.push(Head { rows: first, stamp: stamp.clone(), seconds });
+        json.rows(&format!("{of}/disk"), &mut sheet);
+        sheet.rows[first..].iter_mut().for_each(|row| row.cells[0].raw.clone_from(&stamp));
+    }
+    let has_intervals = sheet.heads.iter().any(|head| head.seconds.is_some());
+    report.kind = if has_intervals { "sadf JSON" } else { "" }.to_string();
+    report.sheets.push(sheet);
     for (name, key) in [("Host", "nodename"), ("Kernel", "release"), ("Date", "date")] {
         let Printed { raw, line } = json.text(&format!("{host}/{key}"));
         let words = plumb_figures::Reading::Words;
@@ -182,50 +242,260 @@ fn of_json(part: &SourcePart<'_>) -> Report {
     report.run.host = json.text(&format!("{host}/nodename")).raw;
     report.run.platform = format!("Linux {}", json.text(&format!("{host}/release")).raw);
     report.run.cpus = json.text(&format!("{host}/number-of-cpus")).raw.parse().ok();
-    let sample = |number: usize| json::place(&format!("{host}/statistics"), number);
-    let mut names = json.keys(&format!("{}/disk", sample(0)));
-    names.insert(0, "time".to_string());
-    let heading = Printed { raw: "Device".to_string(), line: part.first_line() };
-    let mut sheet = Sheet::new(Some(&DEVICES), heading, names);
-    for number in 0.. {
-        let of = sample(number);
-        let time = json.text(&format!("{of}/timestamp"));
-        let first = sheet.rows.len();
-        if json.rows(&format!("{of}/disk"), &mut sheet) == 0 {
-            break;
-        }
-        for row in &mut sheet.rows[first..] {
-            row.cells[0].raw.clone_from(&time.raw);
-        }
-    }
-    report.sheets.extend((!sheet.rows.is_empty()).then_some(sheet));
     report.require_bracket(part, &json);
     ended(report)
 }
 
-/// Gives a report the interval that its stamps, or its number of samples, say.
+/// Gives a report the interval that its samples cover.
 fn ended(mut report: Report) -> Report {
     report.run.title = "DEVICE STATISTICS".to_string();
     report.run.workload = report.run.host.clone();
-    let Some(sheet) = report.sheets.first() else { return report };
-    let of_rows =
-        || sheet.rows.iter().map(|row| sheet.text(row, "stamp")).filter(|stamp| *stamp != "Average:");
+    let series = Series::of(&report);
+    let Some((_, sheet, row)) = series.rows.first() else { return report };
+    let line = row.cells.first().map_or(sheet.line, |cell| cell.line);
+    let stamps = || series.samples.iter().map(|sample| sample.stamp.clone());
+    let (begin, end) = (stamps().next().unwrap_or_default(), stamps().next_back().unwrap_or_default());
+    let seconds = series.seconds();
+    let said = series.said();
     // The head of sar has the begin of its first sample.
-    let begin = report.run.begin.clone();
-    let stamps = || std::iter::once(begin.as_str()).chain(of_rows());
-    if begin.is_empty() {
-        report.run.begin = of_rows().next().unwrap_or("").to_string();
+    if report.run.begin.is_empty() {
+        report.run.begin = begin;
     }
-    report.run.end = of_rows().next_back().unwrap_or("").to_string();
-    let first = sheet.rows.first().map_or("", |row| sheet.text(row, "device"));
-    let samples = sheet.rows.iter().filter(|row| sheet.text(row, "device") == first).count();
-    let each = report.facts.iter().find(|fact| fact.name == "Sample, seconds");
-    let each = each.and_then(|fact| fact.text.parse::<f64>().ok());
-    let by_samples = each.map(|each| each * samples as f64);
+    report.run.end = end;
     // Both stamps are cut off to whole seconds.
-    let seconds = seconds_between(stamps()).or(by_samples);
-    report.run.elapsed = seconds.map(|seconds| seconds_cell(seconds, 1.0, sheet.line));
+    report.run.elapsed = seconds.map(|seconds| seconds_cell(seconds, 1.0, line));
+    answer(&mut report);
+    report.facts.push(ImportedFact { name: "Samples".to_string(), text: said, line });
     report
+}
+
+/// Devices that the first lines answer for.
+const ANSWERS_MOST: usize = 4;
+
+/// Says of the busiest devices what they did.
+fn answer(report: &mut Report) {
+    let figures = means(report);
+    let mut devices: Vec<(&str, f64)> = Vec::new();
+    for figure in &figures {
+        let Some((device, what)) = figure.name.split_once(": ") else { continue };
+        let rate = if ["reads", "writes", "requests"].contains(&what) { figure.value } else { 0.0 };
+        match devices.iter_mut().find(|(known, _)| *known == device) {
+            Some((_, sum)) => *sum += rate,
+            None => devices.push((device, rate)),
+        }
+    }
+    devices.sort_by(|one, two| two.1.total_cmp(&one.1));
+    let mut said = Vec::new();
+    for (device, rate) in devices.iter().take(ANSWERS_MOST) {
+        let of = |what: &str| figures.iter().find(|figure| figure.name == format!("{device}: {what}"));
+        let shown = |what: &str| of(what).map(|figure| scaled(figure.value, &figure.unit).replace(" %", "%"));
+        let moved: f64 = ["bytes read", "bytes written", "bytes moved"]
+            .iter()
+            .filter_map(|what| of(what))
+            .map(|figure| figure.value)
+            .sum();
+        let value = format!("{} IOPS, {}", scaled(*rate, ""), scaled(moved, "bytes/s"));
+        let parts = [
+            ("read", "time of a read"),
+            ("write", "time of a write"),
+            ("request", "time of a request"),
+            ("flush", "time of a flush"),
+            ("queue", "queue"),
+            ("busy", "busy"),
+            ("busiest sample", "requests in the busiest sample"),
+        ];
+        let aside = parts.iter().filter_map(|(name, what)| Some(format!("{name} {}", shown(what)?)));
+        said.push((device.to_string(), value, aside.collect::<Vec<_>>().join(", ")));
+    }
+    for (device, value, aside) in said {
+        report.answer(&device, value, aside);
+    }
+}
+
+/// A sample of all devices.
+#[derive(Debug, Clone, Default)]
+struct Sample {
+    stamp: String,
+    /// Seconds that it covers, if the report says.
+    seconds: Option<f64>,
+    /// Seconds for the means; equal ones if the report does not say them.
+    weight: f64,
+}
+
+/// The samples of a report, and its rows by sample.
+struct Series<'r> {
+    samples: Vec<Sample>,
+    rows: Vec<(usize, &'r Sheet, &'r SheetRow)>,
+    /// Rows of sar with the means of the rows above them; the number of those rows.
+    averages: Vec<(usize, &'r Sheet, &'r SheetRow)>,
+    /// The first sample is the mean since the start of the machine.
+    since_boot: bool,
+}
+
+impl<'r> Series<'r> {
+    fn of(report: &'r Report) -> Series<'r> {
+        let mut series =
+            Series { samples: Vec::new(), rows: Vec::new(), averages: Vec::new(), since_boot: false };
+        for sheet in report.sheets_of(DEVICES.key).chain(report.sheets_of(COLLECTED.key)) {
+            series.add(sheet);
+        }
+        let fact = |name: &str| report.facts.iter().find(|fact| fact.name == name);
+        let each = fact("Sample, seconds").and_then(|fact| fact.text.parse::<f64>().ok());
+        let command = fact("Command").map(|fact| fact.text.as_str());
+        let options = command.map(|text| text.split_whitespace().filter(|word| word.starts_with('-')));
+        let is_y = options.map(|mut all| all.any(|word| word.contains('y')));
+        let is_iostat = series.rows.first().is_some_and(|(_, sheet, _)| {
+            sheet.section == DEVICES.key && is_by_head(sheet) && sheet.heads[0].seconds.is_none()
+        });
+        series.weigh(each);
+        series.since_boot =
+            is_iostat && series.samples.len() > 1 && !is_y.unwrap_or_else(|| series.is_first_of_interval());
+        if series.since_boot {
+            series.samples[0].weight = 0.0;
+        }
+        series
+    }
+
+    /// Adds the rows of a table. A sample begins with a head of iostat, with another stamp, and
+    /// with a device that the sample has.
+    fn add(&mut self, sheet: &'r Sheet) {
+        let by_head = is_by_head(sheet);
+        // Tables of one sample of iostat -h have the same number.
+        let base = if by_head { 0 } else { self.samples.len() };
+        let (mut count, mut heads) = (0, sheet.heads.iter().peekable());
+        let mut before: Option<f64> = None;
+        let mut seen: Vec<&str> = Vec::new();
+        let mut begin = |samples: &mut Vec<Sample>, stamp: &str, seconds: Option<f64>| {
+            count += 1;
+            if samples.len() < base + count {
+                samples.push(Sample { stamp: stamp.to_string(), seconds, weight: 1.0 });
+            }
+        };
+        for (number, row) in sheet.rows.iter().enumerate() {
+            while let Some(head) = heads.next_if(|head| head.rows <= number) {
+                let second = second_of_day(&head.stamp);
+                if by_head {
+                    let seconds = head.seconds.or_else(|| Some(seconds_after(before?, second?)));
+                    begin(&mut self.samples, &head.stamp, seconds);
+                }
+                (before, seen) = (second, Vec::new());
+            }
+            let (device, stamp) = (sheet.text(row, "device"), sheet.text(row, "stamp"));
+            if stamp == "Average:" {
+                self.averages.push((self.rows.len(), sheet, row));
+                continue;
+            }
+            let is_new = self
+                .rows
+                .last()
+                .is_none_or(|(_, last, row)| !std::ptr::eq(*last, sheet) || last.text(row, "stamp") != stamp);
+            if !by_head && (is_new || seen.contains(&device)) {
+                let second = second_of_day(stamp);
+                let said = sheet.figure(row, "seconds").map(|figure| figure.value);
+                let seconds = said.or_else(|| Some(seconds_after(before?, second?)));
+                begin(&mut self.samples, stamp, seconds.filter(|seconds| *seconds > 0.0));
+                (before, seen) = (second, Vec::new());
+            }
+            seen.push(device);
+            self.rows.push((self.samples.len().max(1) - 1, sheet, row));
+            if by_head {
+                let own = sheet.heads.iter().filter(|head| head.rows <= number).count();
+                self.rows.last_mut().expect("pushed").0 = own.max(1) - 1;
+            }
+        }
+        // With -z a sample without a row had no request.
+        for head in heads.filter(|_| by_head) {
+            let seconds = head.seconds.or_else(|| Some(seconds_after(before?, second_of_day(&head.stamp)?)));
+            begin(&mut self.samples, &head.stamp, seconds);
+            before = second_of_day(&head.stamp);
+        }
+    }
+
+    /// Gives each sample its seconds: said, or of the totals of plain iostat, or those of others.
+    fn weigh(&mut self, each: Option<f64>) {
+        for (at, sheet, row) in &self.rows {
+            let figure = |key: &str| sheet.figure(row, key).filter(|figure| figure.value > 0.0);
+            let of_total = |total: &str, rate: &str| {
+                let (total, rate) = (figure(total)?, figure(rate)?);
+                // Rates of two decimals say seconds to a hundredth only if they are large.
+                (rate.value > 100.0 * (rate.range.high - rate.value)).then(|| total.value / rate.value)
+            };
+            let sample = &mut self.samples[*at];
+            let own =
+                of_total("read_total", "read_bytes").or_else(|| of_total("written_total", "written_bytes"));
+            sample.seconds = sample.seconds.or(own);
+        }
+        let mut known: Vec<f64> = self.samples.iter().filter_map(|sample| sample.seconds).collect();
+        known.sort_by(f64::total_cmp);
+        let usual = each.or_else(|| known.get(known.len() / 2).copied());
+        for sample in &mut self.samples {
+            sample.seconds = sample.seconds.or(each);
+            sample.weight = sample.seconds.or(usual).unwrap_or(1.0);
+        }
+    }
+
+    /// True if the first sample can be one of an interval like the others: all its rates are whole
+    /// requests and milliseconds, and those of a mean since the start of the machine are not.
+    fn is_first_of_interval(&self) -> bool {
+        const RATES: [&str; 5] = ["reads", "writes", "discards", "flushes", "requests"];
+        let is_whole = |is_own: &dyn Fn(usize) -> bool, seconds: f64| {
+            let rows = self.rows.iter().filter(|(at, ..)| is_own(*at));
+            let mut figures = rows.flat_map(|(_, sheet, row)| {
+                let rates = RATES.iter().filter_map(|key| sheet.figure(row, key));
+                let rates = rates.map(move |figure| (figure.value * seconds, 0.006 * seconds));
+                let busy = sheet.figure(row, "busy");
+                rates.chain(busy.map(|busy| (busy.value * 10.0 * seconds, 0.06 * seconds)))
+            });
+            let mut is_any = false;
+            figures.all(|(count, most)| {
+                is_any |= count > 0.5;
+                (count - count.round()).abs() <= most
+            }) && is_any
+        };
+        let timed = self.samples[1..].iter().find_map(|sample| sample.seconds);
+        let mut tried =
+            timed.into_iter().chain([1.0, 2.0, 5.0, 10.0].into_iter().filter(|_| timed.is_none()));
+        let usual = tried.find(|seconds| is_whole(&|at| at > 0, *seconds));
+        usual.is_some_and(|seconds| is_whole(&|at| at == 0, seconds))
+    }
+
+    /// Returns the seconds of the samples with a weight, if the report says them all.
+    fn seconds(&self) -> Option<f64> {
+        let counted = self.samples.iter().skip(usize::from(self.since_boot));
+        let all: Option<Vec<f64>> = counted
+            .enumerate()
+            .map(|(at, sample)| {
+                sample.seconds.or_else(|| (at == 0 && self.is_timed()).then_some(sample.weight))
+            })
+            .collect();
+        all.map(|all| all.iter().sum::<f64>()).filter(|seconds| *seconds > 0.0)
+    }
+
+    fn is_timed(&self) -> bool {
+        self.samples.len() > 1 && self.samples[1..].iter().all(|sample| sample.seconds.is_some())
+    }
+
+    fn said(&self) -> String {
+        let count = self.samples.len();
+        match (self.since_boot, count) {
+            (true, _) => format!(
+                "{} of {count}; the first is left out: unless -y is given, it is the mean since the start of the machine",
+                count - 1
+            ),
+            (false, 1) if self.rows.first().is_some_and(|(_, sheet, _)| is_by_head(sheet)) => {
+                "1; of iostat without -y it is the mean since the start of the machine".to_string()
+            }
+            (false, _) => count.to_string(),
+        }
+    }
+}
+
+/// True if each head of a table begins a sample, as those of iostat do.
+fn is_by_head(sheet: &Sheet) -> bool {
+    let stamp = |number: usize| sheet.rows.get(number).map(|row| sheet.text(row, "stamp"));
+    sheet.section == DEVICES.key
+        && !sheet.columns.iter().any(|column| column.key == "seconds")
+        && sheet.heads.iter().all(|head| stamp(head.rows).is_none_or(|own| own == head.stamp))
 }
 
 const READ_SIZE: Rule = Rule {
@@ -257,8 +527,49 @@ const POSSIBLE: Rule = Rule {
     arithmetic: "size of a request / its time <= 20 GB/s, more than any device or link moves",
 };
 
+const AVERAGE: Rule = Rule {
+    name: "mean of the samples = Average",
+    arithmetic: "sum of a rate x the seconds of its sample / all seconds = the rate in the row Average",
+};
+
+/// Rows of sar with averages against the samples above them.
+fn averages(report: &Report, checks: &mut Vec<Consistency>) {
+    let series = Series::of(report);
+    let mut begin = 0;
+    for block in series.averages.chunk_by(|one, two| one.0 == two.0) {
+        let end = block[0].0;
+        let rows = &series.rows[begin..end];
+        let all = || rows.iter().map(|(at, ..)| *at);
+        let (first, last) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+        let seconds: f64 = series.samples.iter().take(last + 1).skip(first).map(|sample| sample.weight).sum();
+        for (_, sheet, row) in block {
+            let device = sheet.text(row, "device");
+            for key in ["requests", "read_bytes", "written_bytes"] {
+                let Some(average) = sheet.figure(row, key) else { continue };
+                let own = rows.iter().filter(|(_, of, row)| of.text(row, "device") == device);
+                let mut used = vec![average.clone()];
+                let mut sum = ValueRange::exactly(0.0);
+                for (at, of, row) in own {
+                    let Some(figure) = of.figure(row, key) else { continue };
+                    let weight = ValueRange::exactly(series.samples[*at].weight / seconds);
+                    sum = sum.plus(figure.range.times(weight));
+                    used.push(figure);
+                }
+                // Stamps are whole seconds, and intervals are not.
+                let (low, high) = (sum.low * 0.99, sum.high * 1.01);
+                let sides =
+                    Sides { expected: ValueRange { low, high }, found: average.range, unit: average.unit };
+                let used: Vec<&Figure> = used.iter().take(8).collect();
+                checks.push(AVERAGE.meets(&format!("{device} {key}"), sides, &used));
+            }
+        }
+        begin = end;
+    }
+}
+
 fn checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
+    averages(report, &mut checks);
     for (sheet, row) in rows(report, DEVICES.key).chain(rows(report, COLLECTED.key)) {
         of_row(sheet, row, &mut checks);
     }
@@ -294,9 +605,9 @@ fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
             meet(rule, bytes.range.over(requests.range), size, &[&bytes, &requests]);
         }
     }
-    let (bytes, of_bytes) = sum(&["read_bytes", "written_bytes", "discarded_bytes"]);
+    let (bytes, of_bytes) = sum(&["bytes", "read_bytes", "written_bytes", "discarded_bytes"]);
     let (requests, of_requests) = sum(&["requests", "reads", "writes", "discards"]);
-    if let (Some(size), 2..) = (figure("size"), of_bytes.len()) {
+    if let (Some(size), true) = (figure("size"), of_bytes.len() > 1 || figure("bytes").is_some()) {
         let parts: Vec<&Figure> = of_bytes.iter().chain(&of_requests).collect();
         meet(&SIZE, bytes.over(requests), size, &parts);
     }
@@ -344,74 +655,146 @@ fn bounds(of: &str, sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>
     }
 }
 
-/// Means of each device over its samples: a time is weighted by its requests.
-fn means(report: &Report) -> Vec<ImportedFigure> {
-    let mut found = Vec::new();
-    for sheet in report.sheets_of(DEVICES.key).chain(report.sheets_of(COLLECTED.key)) {
-        let mut devices: Vec<&str> = Vec::new();
-        for row in &sheet.rows {
-            let device = sheet.text(row, "device");
-            if !devices.contains(&device) && devices.len() < DEVICES_MOST {
-                devices.push(device);
-            }
-        }
-        for device in devices {
-            found.extend(of_device(report, sheet, device));
-        }
-    }
-    found
-}
-
 /// Devices that means are computed of, at most.
 const DEVICES_MOST: usize = 200;
 
-fn of_device(report: &Report, sheet: &Sheet, device: &str) -> Vec<ImportedFigure> {
-    let is_own =
-        |row: &&SheetRow| sheet.text(row, "device") == device && sheet.text(row, "stamp") != "Average:";
-    let all: Vec<&SheetRow> = sheet.rows.iter().filter(is_own).collect();
-    let is_since_boot = report.kind.starts_with("iostat") && all.len() > 1;
-    let own = &all[usize::from(is_since_boot)..];
-    let mut found = Vec::new();
-    for (key, what, unit) in [
-        ("reads", "reads", "/s"),
-        ("writes", "writes", "/s"),
-        ("requests", "requests", "/s"),
-        ("read_bytes", "bytes read", "bytes/s"),
-        ("written_bytes", "bytes written", "bytes/s"),
-        ("queue", "queue", ""),
-        ("busy", "busy", "%"),
-    ] {
-        let figures: Vec<Figure> = own.iter().filter_map(|row| sheet.figure(row, key)).collect();
-        let Some(line) = figures.first().map(|figure| figure.line) else { continue };
-        let count = figures.len() as f64;
-        let sum = figures.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range));
-        let value = figures.iter().map(|figure| figure.value).sum::<f64>() / count;
-        let range = sum.times(ValueRange::exactly(1.0 / count));
-        found.extend(derived(format!("{device}: {what}"), unit, line, value, range));
+/// Means of each device over its samples: a rate is weighed by seconds, a time by requests.
+fn means(report: &Report) -> Vec<ImportedFigure> {
+    let series = Series::of(report);
+    let mut devices: Vec<&str> = Vec::new();
+    for (_, sheet, row) in &series.rows {
+        let device = sheet.text(row, "device");
+        if !devices.contains(&device) && devices.len() < DEVICES_MOST {
+            devices.push(device);
+        }
     }
-    for (rate, time, what) in [
-        ("reads", "read_time", "time of a read"),
-        ("writes", "write_time", "time of a write"),
-        ("flushes", "flush_time", "time of a flush"),
-        ("requests", "time", "time of a request"),
-    ] {
-        let rate = |row: &SheetRow| {
-            let both = || Some((sheet.figure(row, "reads")?, sheet.figure(row, "writes")?));
-            let sum = |(reads, writes): (Figure, Figure)| {
-                let (range, value) = (reads.range.plus(writes.range), reads.value + writes.value);
-                Figure { range, value, ..reads }
-            };
-            sheet.figure(row, rate).or_else(|| if rate == "requests" { both().map(sum) } else { None })
+    devices.into_iter().flat_map(|device| series.of_device(device)).collect()
+}
+
+/// Returns what each device did, for the rules.
+pub(crate) fn signals(report: &Report) -> Vec<DeviceSignals> {
+    let mut devices: Vec<DeviceSignals> = Vec::new();
+    for figure in means(report) {
+        let Some((name, what)) = figure.name.split_once(": ") else { continue };
+        if devices.last().is_none_or(|last| last.name != name) {
+            devices.push(DeviceSignals { name: name.to_string(), ..DeviceSignals::default() });
+        }
+        let Some(device) = devices.last_mut() else { continue };
+        let value = figure.value;
+        match what {
+            "reads" | "writes" | "requests" => device.requests_per_s += value,
+            "time of a read" => device.read_s = Some(value),
+            "time of a write" => device.write_s = Some(value),
+            "flushes" => device.flushes = Some([value, 0.0]),
+            "time of a flush" => device.flushes = device.flushes.map(|[rate, _]| [rate, value]),
+            "queue" => device.queue = Some(value),
+            "busy" => device.busy = Some(value / 100.0),
+            "requests in the busiest sample" => device.most_per_s = Some(value),
+            _ => {}
+        }
+    }
+    devices
+}
+
+/// A sum of weighed figures.
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    line: u32,
+    value: f64,
+    range: ValueRange,
+}
+
+impl Series<'_> {
+    /// The sum of a quantity of a device over its samples, each times its seconds; `None` if no
+    /// row has it.
+    fn sum(
+        &self,
+        device: &str,
+        of: impl Fn(&Sheet, &SheetRow) -> Option<(u32, f64, ValueRange)>,
+    ) -> Option<Sum> {
+        let mut found: Option<Sum> = None;
+        for (at, sheet, row) in self.rows.iter().filter(|(_, sheet, row)| sheet.text(row, "device") == device)
+        {
+            let weight = self.samples[*at].weight;
+            let Some((line, value, range)) = of(sheet, row) else { continue };
+            let zero = ValueRange::exactly(0.0);
+            let sum = found.get_or_insert(Sum { line, value: 0.0, range: zero });
+            sum.value += weight * value;
+            sum.range = sum.range.plus(range.times(ValueRange::exactly(weight)));
+        }
+        found
+    }
+
+    fn of_device(&self, device: &str) -> Vec<ImportedFigure> {
+        let figure = |key: &'static str| {
+            move |sheet: &Sheet, row: &SheetRow| {
+                let figure = sheet.figure(row, key)?;
+                Some((figure.line, figure.value, figure.range))
+            }
         };
-        let pairs = own.iter().filter_map(|row| Some((rate(row)?, sheet.figure(row, time)?)));
-        let (rates, times): (Vec<Figure>, Vec<Figure>) = pairs
-            .filter(|(rate, _)| rate.value > 0.0)
-            .map(|(rate, time)| {
-                let (range, value) = (rate.range.times(time.range), rate.value * time.value);
-                (rate, Figure { range, value, ..time })
-            })
-            .unzip();
-        found.extend(quotient(format!("{device}: {what}"), "s", [&times, &rates]));
+        let whole = self.samples.iter().map(|sample| sample.weight).sum::<f64>();
+        let mut found = Vec::new();
+        for (key, what, unit) in [
+            ("reads", "reads", "/s"),
+            ("writes", "writes", "/s"),
+            ("requests", "requests", "/s"),
+            ("flushes", "flushes", "/s"),
+            ("read_bytes", "bytes read", "bytes/s"),
+            ("written_bytes", "bytes written", "bytes/s"),
+            ("bytes", "bytes moved", "bytes/s"),
+            ("queue", "queue", ""),
+            ("busy", "busy", "%"),
+        ] {
+            let Some(sum) = self.sum(device, figure(key)) else { continue };
+            let range = sum.range.times(ValueRange::exactly(1.0 / whole));
+            found.extend(derived(format!("{device}: {what}"), unit, sum.line, sum.value / whole, range));
+        }
+        for (rates, time, what) in [
+            (&["reads"][..], "read_time", "time of a read"),
+            (&["writes"], "write_time", "time of a write"),
+            (&["flushes"], "flush_time", "time of a flush"),
+            (&["requests", "reads", "writes"], "time", "time of a request"),
+        ] {
+            let rate = |sheet: &Sheet, row: &SheetRow| {
+                sheet.figure(row, time)?;
+                let all: Vec<Figure> = rates.iter().filter_map(|key| sheet.figure(row, key)).collect();
+                let range = all.iter().fold(ValueRange::exactly(0.0), |sum, one| sum.plus(one.range));
+                let value = all.iter().map(|one| one.value).sum::<f64>();
+                (value > 0.0).then_some((all.first()?.line, value, range))
+            };
+            let product = |sheet: &Sheet, row: &SheetRow| {
+                let ((_, rate, rates), time) = (rate(sheet, row)?, sheet.figure(row, time)?);
+                Some((time.line, rate * time.value, rates.times(time.range)))
+            };
+            if let (Some(all), Some(count)) = (self.sum(device, product), self.sum(device, rate))
+                && let Some(range) = all.range.over(count.range)
+            {
+                let value = all.value / count.value;
+                found.extend(derived(format!("{device}: {what}"), "s", all.line, value, range));
+            }
+        }
+        found.extend(self.busiest(device));
+        found
     }
-    found
+
+    /// The requests a second in the sample with most of them, where there are several.
+    fn busiest(&self, device: &str) -> Option<ImportedFigure> {
+        let counted: Vec<f64> =
+            self.samples.iter().map(|sample| sample.weight).filter(|weight| *weight > 0.0).collect();
+        let mut sums: Vec<Option<Sum>> = vec![None; self.samples.len()];
+        for (at, sheet, row) in self
+            .rows
+            .iter()
+            .filter(|(at, sheet, row)| self.samples[*at].weight > 0.0 && sheet.text(row, "device") == device)
+        {
+            for figure in ["requests", "reads", "writes"].iter().filter_map(|key| sheet.figure(row, key)) {
+                let zero = Sum { line: figure.line, value: 0.0, range: ValueRange::exactly(0.0) };
+                let sum = sums[*at].get_or_insert(zero);
+                (sum.value, sum.range) = (sum.value + figure.value, sum.range.plus(figure.range));
+            }
+        }
+        let most = sums.into_iter().flatten().max_by(|one, two| one.value.total_cmp(&two.value))?;
+        let name = format!("{device}: requests in the busiest sample");
+        derived(name, "/s", most.line, most.value, most.range).filter(|_| counted.len() > 1)
+    }
 }

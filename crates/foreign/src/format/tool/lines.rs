@@ -16,11 +16,12 @@
 //! Such a table has no mark of its end. A format's lines are a range that ends where
 //! [`FOREIGN_MOST`] lines follow that it does not know.
 
-use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Section, Sheet, plain};
+use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Head, Known, Printed, Section, Sheet, plain};
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
-use plumb_figures::{Absence, Quantity, Reading};
+use plumb_figures::numeral::Comma;
+use plumb_figures::{self as figure, Absence, Quantity, Reading, is_number};
 use std::ops::Range;
 
 /// Lines within a range that the format does not know, at most.
@@ -63,6 +64,8 @@ pub enum Between {
     Tabs,
     /// A comma, also behind the last cell.
     Commas,
+    /// A semicolon.
+    Semicolons,
 }
 
 impl Between {
@@ -71,6 +74,7 @@ impl Between {
             Between::Blanks => line.split_whitespace().take(2 * COLUMNS_MOST).collect(),
             Between::Tabs => split(line, '\t'),
             Between::Commas => split(line.trim_end().trim_end_matches(','), ','),
+            Between::Semicolons => split(line, ';'),
         }
     }
 }
@@ -139,6 +143,8 @@ struct Walk {
     pairs: Vec<Option<Printed>>,
     has_pairs: bool,
     stamp: Printed,
+    /// A name on a line of its own, whose figures follow.
+    alone: Printed,
     cells: usize,
     is_kept: bool,
 }
@@ -153,6 +159,7 @@ impl Walk {
             pairs: Vec::new(),
             has_pairs: false,
             stamp: Printed::default(),
+            alone: Printed::default(),
             cells: 0,
             is_kept: true,
         }
@@ -214,19 +221,40 @@ impl Walk {
             self.report.sheets.push(sheet);
             self.report.sheets.len() - 1
         });
+        let sheet = &mut self.report.sheets[known];
+        sheet.heads.push(Head { rows: sheet.rows.len(), stamp: self.stamp.raw.clone(), seconds: None });
         self.open = Some((at, known));
+        self.alone = Printed::default();
         true
     }
 
     fn row(&mut self, line: u32, text: &str) -> bool {
         let Some((table, sheet)) = self.open else { return false };
         let table = &self.format.tables[table];
-        let cells = table.between.cells(text);
-        let Some(cells) = fitted(cells, &self.columns, table) else { return false };
+        let mut cells = table.between.cells(text);
+        // A name that is wider than its column has a line of its own.
+        if let ([alone], Between::Blanks, true) = (&cells[..], table.between, self.format.stamped)
+            && self.columns.len() > 1
+            && self.columns[0].unit.quantity == Quantity::Text
+            && !is_number(alone)
+        {
+            self.alone = Printed { raw: (*alone).to_string(), line };
+            return true;
+        }
+        let alone = std::mem::take(&mut self.alone).raw;
+        if !alone.is_empty() && cells.len() + 1 == self.columns.len() {
+            cells.insert(0, &alone);
+        }
+        // Tools part no thousands, so that a comma within a figure is a decimal one.
+        let is_comma = |cell: &&str| cell.contains(',') && !cell.contains('.') && is_digits(cell);
+        let has_decimals = self.format.stamped && cells.iter().any(is_comma);
+        let comma = if has_decimals { Comma::Decimals } else { Comma::Groups };
+        let Some(cells) = fitted(cells, &self.columns, table, comma) else { return false };
         if self.is_kept {
             let own = cells.into_iter().map(|raw| Printed { raw, line });
             let stamp = self.format.stamped.then(|| self.stamp.clone());
             self.cells += self.columns.len();
+            self.report.sheets[sheet].comma = comma;
             self.report.sheets[sheet].push(line, stamp.into_iter().chain(own).collect());
         }
         true
@@ -272,13 +300,20 @@ impl Walk {
     }
 }
 
+/// True if a figure begins and its comma has digits on both sides.
+fn is_digits(cell: &str) -> bool {
+    let (whole, fraction) = cell.split_once(',').unwrap_or((cell, ""));
+    let digits = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    digits(whole) && digits(fraction)
+}
+
 /// A heading without what frames it: `#Name`, `Device:`.
 fn named(cell: &str) -> &str {
-    cell.trim_start_matches('#').trim_end_matches(':')
+    cell.trim_start_matches(['#', ' ']).trim_end_matches(':')
 }
 
 /// The cells of a row, one a column; none if a figure is missing or is none.
-fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable) -> Option<Vec<String>> {
+fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable, comma: Comma) -> Option<Vec<String>> {
     let mut own: Vec<String> = Vec::with_capacity(columns.len());
     let loose = columns.iter().position(|column| column.name == table.loose);
     let beyond = cells.len().saturating_sub(columns.len());
@@ -297,7 +332,7 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable) -> Option
     let is_figure = |column: &Column| column.unit.quantity != Quantity::Text;
     let mut has_figure = false;
     for (raw, column) in own.iter().zip(columns).filter(|(_, column)| is_figure(column)) {
-        match plumb_figures::read(raw, column.unit) {
+        match figure::printed::read_with(raw, column.unit, comma) {
             Reading::Absent(Absence::Unreadable) if !column.key.is_empty() => return None,
             Reading::Value { .. } => has_figure = true,
             _ => {}
@@ -344,24 +379,30 @@ fn seconds_of(word: &str) -> Option<f64> {
     Some(f64::from(of(hours)?) * 3600.0 + f64::from(of(minutes)?) * 60.0 + seconds)
 }
 
+/// The second of the day of a stamp, of which 12 is the first of twelve hours.
+pub fn second_of_day(stamp: &str) -> Option<f64> {
+    let seconds = stamp.split_whitespace().find_map(seconds_of)?;
+    Some(match stamp.rsplit(' ').next() {
+        Some("PM") if seconds < 43_200.0 => seconds + 43_200.0,
+        Some("AM") if seconds >= 43_200.0 => seconds - 43_200.0,
+        _ => seconds,
+    })
+}
+
+/// Seconds from a second of the day to a later one, which may be of the next day.
+pub fn seconds_after(first: f64, second: f64) -> f64 {
+    (second - first + 86_400.0) % 86_400.0
+}
+
 /// Seconds from the first stamp to the last one; none of fewer than two. A day is crossed where a
 /// stamp is earlier than the one before.
 pub fn seconds_between<'s>(stamps: impl Iterator<Item = &'s str>) -> Option<f64> {
-    let of_day = |stamp: &str| {
-        let seconds = stamp.split_whitespace().find_map(seconds_of)?;
-        // Of twelve hours 12 is the first.
-        Some(match stamp.rsplit(' ').next() {
-            Some("PM") if seconds < 43_200.0 => seconds + 43_200.0,
-            Some("AM") if seconds >= 43_200.0 => seconds - 43_200.0,
-            _ => seconds,
-        })
-    };
     let (mut all, mut last, mut stamps_seen) = (0.0, None, 0);
-    for stamp in stamps.filter_map(of_day) {
+    for stamp in stamps.filter_map(second_of_day) {
         if let Some(last) = last
             && last != stamp
         {
-            all += (stamp - last + 86_400.0) % 86_400.0;
+            all += seconds_after(last, stamp);
             stamps_seen += 1;
         }
         last = Some(stamp);
@@ -390,6 +431,12 @@ fn pairs(text: &str, columns: &[Known]) -> Vec<(usize, String)> {
     let Some(at) = column(&noted).or_else(|| column(name)) else { return found };
     let is_text = columns[at].unit.quantity == Quantity::Text;
     found.push((at, if is_text { value } else { without_whole(bare) }.trim().to_string()));
+    // sysbench prints a rate behind its total: `10000 (1000.00 per sec.)`.
+    if let Some(rate) = note.strip_suffix(" per sec.)")
+        && let Some(at) = column(&format!("{name} per second"))
+    {
+        found.push((at, rate.to_string()));
+    }
     for place in places.split(" and ").filter(|place| !place.is_empty()) {
         let Some((of, value)) = place.split_once('=') else { continue };
         if let Some(at) = column(&format!("{name} @ {}", of.trim())) {

@@ -3,17 +3,17 @@
 //!
 //! | file | formats | tried on |
 //! |---|---|---|
-//! | `device` | iostat -x and its JSON, sar -d, collectl -sD | sysstat 12.5, collectl 3 |
+//! | `device` | iostat and its JSON, sar -d, sadf, collectl -sD | sysstat 12.5, collectl 3 |
 //! | `snoop` | iosnoop, biosnoop | DTraceToolkit, bcc |
-//! | `benchmark` | pgbench, ORION, CALIBRATE_IO, v$iostat_file | pgbench 15, ORION 11.2 |
+//! | `benchmark` | pgbench, sysbench, ORION, CALIBRATE_IO, v$iostat_file | pgbench 15, ORION 11.2 |
 //! | `trace` | 10046 traces | none: by its documentation |
 //! | `dtrace` | flows of calls, aggregations, `time` | Solaris 10 |
 //!
-//! Other versions are read by their headings and are untried: sysstat 9 to 11, sar, JSON of iostat,
-//! perf-tools' iosnoop, pgbench 12 and 18, ORION 11.1 and 12.2.
+//! Other versions are read by their headings and are untried: sysstat 9 to 11, sar, sadf, JSON of
+//! iostat, perf-tools' iosnoop, biosnoop.bt, sysbench, pgbench 12 and 18, ORION 11.1 and 12.2.
 
 mod benchmark;
-mod device;
+pub(crate) mod device;
 mod dtrace;
 pub(crate) mod lines;
 mod snoop;
@@ -26,15 +26,18 @@ use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 
 /// The readers of the family.
-pub const READERS: [Reader; 13] =
+pub const READERS: [Reader; 15] =
     joined(&[&device::READERS, &snoop::READERS, &benchmark::READERS, &[trace::READER], &dtrace::READERS]);
 
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
+pub(super) fn rows<'a>(
+    report: &'a Report,
+    section: &'static str,
+) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
     report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 /// The figure of the range that the sums of both sides give, such as bytes over requests.
-fn quotient(name: String, unit: &str, [sum, count]: [&[Figure]; 2]) -> Option<ImportedFigure> {
+pub(super) fn quotient(name: String, unit: &str, [sum, count]: [&[Figure]; 2]) -> Option<ImportedFigure> {
     let all = |figures: &[Figure]| {
         let range = figures.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range));
         (range, figures.iter().map(|figure| figure.value).sum::<f64>())
@@ -44,7 +47,13 @@ fn quotient(name: String, unit: &str, [sum, count]: [&[Figure]; 2]) -> Option<Im
 }
 
 /// A figure that no report prints: its line is that of the first figure that it follows from.
-fn derived(name: String, unit: &str, line: u32, value: f64, range: ValueRange) -> Option<ImportedFigure> {
+pub(super) fn derived(
+    name: String,
+    unit: &str,
+    line: u32,
+    value: f64,
+    range: ValueRange,
+) -> Option<ImportedFigure> {
     let (text, unit) = ("derived".to_string(), unit.to_string());
     let ValueRange { low, high } = range;
     value.is_finite().then_some(ImportedFigure { name, text, line, unit, value, low, high })

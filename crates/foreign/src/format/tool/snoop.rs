@@ -1,14 +1,16 @@
 //! Requests at a block device, one a line: iosnoop and biosnoop.
 //!
-//! iosnoop prints `STRTIME DEVICE MAJ MIN DELTA UID PID D BLOCK SIZE PATHNAME ARGS`, times in
-//! microseconds, blocks of 512 bytes. biosnoop prints seconds since its start, sectors, and
-//! milliseconds. A page of the web may put all rows of iosnoop on one line: it is cut where a date
-//! begins.
+//! iosnoop of DTrace prints `STRTIME DEVICE MAJ MIN DELTA UID PID D BLOCK SIZE PATHNAME ARGS`,
+//! times in microseconds, blocks of 512 bytes. biosnoop of bcc prints seconds since its start,
+//! sectors, and milliseconds; biosnoop.bt has no sizes. iosnoop of perf-tools prints `COMM PID TYPE
+//! DEV BLOCK BYTES LATms`, with stamps only if asked. A page of the web may put all rows of iosnoop on one
+//! line: it is cut where a date begins.
 
 use super::lines::{self, Between, LineFormat, LineTable, seconds_between, seconds_cell};
 use super::{derived, quotient, rows};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
+use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
@@ -47,15 +49,16 @@ static REQUESTS: Section = Section {
     first: &[],
     columns: &[
         words("begin", &["STRTIME"]),
-        known("second", FigureUnit::S, &["TIME(s)"]),
+        known("second", FigureUnit::S, &["TIME(s)", "TIMEs", "STARTs"]),
+        known("second", FigureUnit::MS, &["TIME(ms)"]),
         words("program", &["COMM", "ARGS"]),
         known("process", FigureUnit::COUNT, &["PID"]),
-        words("device", &["DISK", "DEVICE"]),
+        words("device", &["DISK", "DEVICE", "DEV"]),
         words("direction", &["T", "D", "TYPE"]),
         known("sector", SECTORS, &["SECTOR", "BLOCK"]),
         known("size", FigureUnit::BYTES, &["BYTES", "SIZE"]),
         known("queued", FigureUnit::MS, &["QUE(ms)"]),
-        known("time", FigureUnit::MS, &["LAT(ms)"]),
+        known("time", FigureUnit::MS, &["LAT(ms)", "LATms"]),
         known("time", FigureUnit::US, &["DELTA", "DELTA(us)"]),
         words("file", &["PATHNAME"]),
     ],
@@ -72,12 +75,21 @@ static SNOOP: LineFormat = LineFormat {
         LineTable {
             section: &REQUESTS,
             between: Between::Blanks,
-            needs: &["COMM", "PID", "BYTES", "LAT(ms)"],
+            needs: &["COMM", "PID", "LAT(ms)"],
+            loose: "COMM",
+        },
+        LineTable {
+            section: &REQUESTS,
+            between: Between::Blanks,
+            needs: &["COMM", "PID", "BYTES", "LATms"],
             loose: "COMM",
         },
     ],
     pairs: None,
-    aside: |_, text, _| text.trim_start().starts_with('#') || text.contains("iosnoop"),
+    aside: |_, text, _| {
+        let begins = ["#", "Tracing ", "Attaching ", "Ending tracing"];
+        begins.iter().any(|head| text.trim_start().starts_with(head)) || text.contains("iosnoop")
+    },
     stamped: false,
 };
 
@@ -149,7 +161,30 @@ fn ended(mut report: Report) -> Report {
     report.run.elapsed = seconds.map(|seconds| seconds_cell(seconds, 1.0, sheet.line));
     report.run.workload = sheet.text(first, "program").to_string();
     (report.run.begin, report.run.end) = (begin, end);
+    answer(&mut report);
     report
+}
+
+/// Programs and directions that the first lines answer for.
+const ANSWERS_MOST: usize = 4;
+
+/// Says of the programs with most requests how many they made, and of which time and size.
+fn answer(report: &mut Report) {
+    let figures = figures(report);
+    let mut kinds: Vec<(String, f64)> = Vec::new();
+    for figure in &figures {
+        kinds.extend(figure.name.strip_suffix(": requests").map(|kind| (kind.to_string(), figure.value)));
+    }
+    kinds.sort_by(|one, two| two.1.total_cmp(&one.1));
+    for (kind, count) in kinds.into_iter().take(ANSWERS_MOST) {
+        let parts = [("mean", "time of a request"), ("size", "size of a request")];
+        let aside = parts.iter().filter_map(|(name, what)| {
+            let figure = figures.iter().find(|figure| figure.name == format!("{kind}: {what}"))?;
+            Some(format!("{name} {}", scaled(figure.value, &figure.unit)))
+        });
+        let aside = aside.collect::<Vec<_>>().join(", ");
+        report.answer(&kind, format!("{count} requests"), aside);
+    }
 }
 
 const SECTOR: Rule = Rule {
@@ -191,7 +226,8 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
             kinds.entry(kind).or_default().push(row);
         }
         for ((program, direction), own) in kinds {
-            let of = |what: &str| format!("{program} {direction}: {what}");
+            let kind = format!("{program} {direction}");
+            let of = |what: &str| format!("{}: {what}", kind.trim());
             let all =
                 |key: &str| -> Vec<Figure> { own.iter().filter_map(|row| sheet.figure(row, key)).collect() };
             let [sizes, times] = ["size", "time"].map(all);
@@ -203,7 +239,7 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
                 };
                 figures.iter().map(exactly).collect()
             };
-            let Some(line) = sizes.first().map(|size| size.line) else { continue };
+            let Some(line) = sizes.first().or(times.first()).map(|figure| figure.line) else { continue };
             let count = own.len() as f64;
             found.extend(derived(of("requests"), "", line, count, ValueRange::exactly(count)));
             found.extend(quotient(of("size of a request"), "bytes", [&sizes, &one(&sizes)]));

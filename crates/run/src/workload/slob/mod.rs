@@ -38,6 +38,8 @@ use std::thread;
 
 /// Size of a cache that nearly all reads miss, as in the source.
 const CACHE: &str = "16M";
+/// Expected time of a loop: one read of a block from a flash device.
+const LOOP: Nanos = Nanos(100_000);
 
 pub(super) struct Slob;
 
@@ -81,7 +83,11 @@ impl Execution for Slob {
         let bytes = spec.schemas.saturating_mul(spec.scale).saturating_mul(spec.block_bytes);
         let is_cached = settings.number(Setting::DbCacheSize) >= bytes;
         let sessions = usize::try_from(spec.sessions).unwrap_or(usize::MAX);
-        let mix = Mix::of_updates(Bytes(spec.block_bytes), sessions, spec.update_pct);
+        let expected = match spec.work_loop {
+            0 => spec.run_time,
+            loops => Nanos(loops.saturating_mul(LOOP.0)),
+        };
+        let mix = Mix::of_updates(Bytes(spec.block_bytes), sessions, spec.update_pct, expected);
         match (is_cached, spec.update_pct) {
             (false, _) => Some(mix),
             (true, 0) => None,

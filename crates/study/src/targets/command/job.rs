@@ -14,7 +14,7 @@ use super::{figure, receipt};
 use crate::disturbance::{self, DiskBytes, Stretch, Watched};
 use crate::file_journal::{self, Written};
 use crate::machine::{self, CpuTimes};
-use crate::sampler::lost;
+use crate::sampler::Beat;
 use crate::targets::Failure;
 use crate::vocabulary::Assignment;
 use plumb_events::{SessionKind, clock};
@@ -180,8 +180,7 @@ impl Job {
         let (ended, (looks, stopped)) = thread::scope(|scope| {
             let watch = scope.spawn(|| {
                 let (begin, mut pause, mut looks) = (clock::now(), LOOKS.0, Looks::default());
-                let read = || (clock::now(), clock::suspended());
-                let (mut last, mut stopped) = (read(), Nanos(0));
+                let (mut last, mut stopped) = (Beat::now(), Nanos(0));
                 while !over.load(Relaxed) {
                     looks.look(pid);
                     if clock::now().saturating_sub(begin).0 > self.timeout_ns {
@@ -190,8 +189,8 @@ impl Job {
                         break;
                     }
                     thread::park_timeout(pause);
-                    let now = read();
-                    stopped += lost(last, now, Nanos(pause.as_nanos() as u64));
+                    let now = Beat::now();
+                    stopped += now.lost_since(&last, Nanos(pause.as_nanos() as u64));
                     (last, pause) = (now, (pause * 2).min(LOOKS.1));
                 }
                 (looks, stopped)
