@@ -9,6 +9,7 @@ mod events;
 mod figure;
 mod fio;
 mod fuzz;
+mod leftovers;
 mod machine;
 mod postgres;
 mod power;
@@ -51,6 +52,9 @@ enum Bench {
     /// Files with valid checksums and invalid content: none may cause a panic,
     /// a hang or unbounded memory.
     Fuzz(fuzz::Options),
+    /// Kills of every command that makes things which outlive a kill: `plumb clean` must leave
+    /// nothing. Some need root or PostgreSQL.
+    Leftovers(leftovers::Options),
     /// Verdicts on studies of a PostgreSQL server whose truth is known: A/A, and a delay in the
     /// storage, which needs root and /dev/fuse.
     Postgres(postgres::PostgresBench),
@@ -85,6 +89,7 @@ impl Bench {
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::Fuzz(options) => fuzz::run(&options),
+            Bench::Leftovers(options) => leftovers::run(&options),
             Bench::Postgres(options) => postgres::run(&options),
             Bench::Power(options) => power::run(&options),
             Bench::Proof(options) => proof::run(&options),

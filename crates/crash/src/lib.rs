@@ -11,9 +11,11 @@
 //! - `operation`: the operations of a session, and a run of them.
 //! - `faults`: disks that fail, lie or forget.
 //! - `kill`: killed processes on a real disk.
+//! - `leftovers`: killed commands of the program, and what is left of them.
 
 pub mod faults;
 pub mod kill;
+pub mod leftovers;
 pub mod operation;
 pub mod world;
 

@@ -37,7 +37,7 @@ mod blocks;
 mod filling;
 mod manifest;
 
-pub use filling::is_left_over;
+pub use filling::FillingLeftover;
 pub use manifest::{CopiedFile, MANIFEST, Manifest, manifest};
 
 use crate::redo::log_home;

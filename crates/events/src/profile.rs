@@ -2,10 +2,12 @@
 //!
 //! A bucket starts one millisecond wide. When an event falls past the last of the 4,096
 //! buckets, pairs are summed and the width doubles. So an hour costs the same memory as a
-//! second, and nothing is dropped.
+//! second, and nothing is dropped: at most 32 KiB for each stream that a session uses.
 
 use crate::IoStream;
 use plumb_units::Nanos;
+use std::array;
+use std::iter::repeat_n;
 
 const BUCKET_COUNT: usize = 4096;
 const FIRST_WIDTH: u64 = 1_000_000;
@@ -15,14 +17,16 @@ const FIRST_WIDTH: u64 = 1_000_000;
 pub struct Profile {
     origin: Nanos,
     width: u64,
-    buckets: Vec<[u64; IoStream::COUNT]>,
+    /// Buckets of each stream up to its last byte. A session uses few of the streams, so that an
+    /// unused one has no memory.
+    streams: [Vec<u64>; IoStream::COUNT],
 }
 
 impl Profile {
     /// Creates an empty profile that starts at `origin`.
     #[must_use]
     pub fn new(origin: Nanos) -> Profile {
-        Profile { origin, width: FIRST_WIDTH, buckets: Vec::new() }
+        Profile { origin, width: FIRST_WIDTH, streams: array::from_fn(|_| Vec::new()) }
     }
 
     /// Returns the width of a bucket in nanoseconds.
@@ -37,9 +41,11 @@ impl Profile {
         self.origin
     }
 
-    /// Returns the bytes of one stream, bucket by bucket.
+    /// Returns the bytes of one stream, bucket by bucket, up to the last bucket of any stream.
     pub fn series(&self, stream: IoStream) -> impl Iterator<Item = u64> {
-        self.buckets.iter().map(move |bucket| bucket[stream as usize])
+        let length = self.streams.iter().map(Vec::len).max().unwrap_or(0);
+        let own = &self.streams[stream as usize];
+        own.iter().copied().chain(repeat_n(0, length - own.len()))
     }
 
     /// Counts bytes whose transfer ran from `begin` to `end`. They are spread evenly over that
@@ -47,15 +53,13 @@ impl Profile {
     pub fn add(&mut self, stream: IoStream, begin: Nanos, end: Nanos, bytes: u64) {
         let last = self.bucket_at(end);
         let first = self.bucket_at(begin).min(last);
-        let last = self.bucket_at(end);
-        if self.buckets.len() <= last {
-            self.buckets.resize(last + 1, [0; IoStream::COUNT]);
+        let buckets = &mut self.streams[stream as usize];
+        if buckets.len() <= last {
+            buckets.resize(last + 1, 0);
         }
         let shares = (last - first + 1) as u64;
-        for bucket in &mut self.buckets[first..=last] {
-            bucket[stream as usize] += bytes / shares;
-        }
-        self.buckets[last][stream as usize] += bytes % shares;
+        buckets[first..=last].iter_mut().for_each(|bucket| *bucket += bytes / shares);
+        buckets[last] += bytes % shares;
     }
 
     /// Adds another profile, which may have another width but must share the origin.
@@ -68,13 +72,11 @@ impl Profile {
         while other.width < self.width {
             other.fold();
         }
-        if self.buckets.len() < other.buckets.len() {
-            self.buckets.resize(other.buckets.len(), [0; IoStream::COUNT]);
-        }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            for (total, bytes) in mine.iter_mut().zip(theirs) {
-                *total += bytes;
+        for (mine, theirs) in self.streams.iter_mut().zip(&other.streams) {
+            if mine.len() < theirs.len() {
+                mine.resize(theirs.len(), 0);
             }
+            mine.iter_mut().zip(theirs).for_each(|(total, bytes)| *total += bytes);
         }
     }
 
@@ -88,18 +90,8 @@ impl Profile {
 
     fn fold(&mut self) {
         self.width *= 2;
-        self.buckets = self
-            .buckets
-            .chunks(2)
-            .map(|pair| {
-                let mut sum = pair[0];
-                if let Some(second) = pair.get(1) {
-                    for (total, bytes) in sum.iter_mut().zip(second) {
-                        *total += bytes;
-                    }
-                }
-                sum
-            })
-            .collect();
+        for buckets in &mut self.streams {
+            *buckets = buckets.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
     }
 }

@@ -79,6 +79,8 @@ fn the_profile_keeps_every_byte_when_it_folds() {
     assert!(profile.width() > Nanos(1_000_000));
     assert_eq!(profile.series(IoStream::TableReads).sum::<u64>(), 100 * 1_000 + 4_950 + 11);
     assert_eq!(profile.series(IoStream::TempReads).sum::<u64>(), 0);
+    let length = |stream| profile.series(stream).count();
+    assert_eq!(length(IoStream::TempReads), length(IoStream::TableReads), "one axis of time for all");
 }
 
 #[test]

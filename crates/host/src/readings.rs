@@ -430,12 +430,20 @@ const OVERLAYFS: u64 = 0x794c_7630;
 const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 const ZFS: u64 = 0x2fc1_2fc1;
+const FUSE: u64 = 0x6573_5546;
 
 /// Returns the reason why a file's page counts do not show the path of its
 /// requests; `None` where they do.
 #[must_use]
 pub fn pages_untold(fd: BorrowedFd<'_>) -> Option<&'static str> {
-    match rustix::fs::fstatfs(fd).ok()?.f_type as u64 {
+    untold(rustix::fs::fstatfs(fd).ok()?.f_type as u64)
+}
+
+fn untold(file_system: u64) -> Option<&'static str> {
+    match file_system {
+        FUSE => {
+            Some("FUSE may drop the pages of a file when it is opened, and this run opens it to count them")
+        }
         OVERLAYFS => Some("on overlayfs its pages belong to the file below, which the kernel does not name"),
         ZFS => Some("ZFS keeps its blocks in a cache of its own"),
         TMPFS | RAMFS => Some("on tmpfs a file is its pages in memory, and no device is below them"),

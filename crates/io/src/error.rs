@@ -84,6 +84,15 @@ pub enum IoError {
 }
 
 impl IoError {
+    /// Extracts the kernel's error, for a message that names the file itself.
+    #[must_use]
+    pub fn into_source(self) -> io::Error {
+        match self {
+            IoError::Operation { source, .. } => source,
+            error => io::Error::other(error),
+        }
+    }
+
     /// Returns the error of a file operation that has just failed. The path's file system is asked
     /// for its free space now.
     pub fn operation(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> IoError {

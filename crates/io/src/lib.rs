@@ -39,6 +39,7 @@ mod directory;
 mod error;
 mod file;
 mod file_number;
+pub mod marked;
 mod method;
 pub mod named_directory;
 mod ring_probe;

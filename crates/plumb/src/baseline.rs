@@ -4,11 +4,11 @@
 //! stays where it is, because a comparison needs all of it. Saving a name again moves it to another
 //! bundle.
 
+use crate::bundle::REPORTS;
 use crate::failure::Failure;
 use crate::output;
 use plumb_io::cure;
 use plumb_record::outside;
-use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::run_record;
 use plumb_units::nearest;
 use std::fs;

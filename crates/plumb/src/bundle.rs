@@ -13,9 +13,11 @@ use plumb_record::calendar::Moment;
 use plumb_record::trace::{self, RunTrace};
 use plumb_record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_report::Document;
-use plumb_run::orphans::REPORTS;
 use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
+
+/// Directory of bundles unless a command names another.
+pub const REPORTS: &str = "plumb-reports";
 
 /// Reserves the directory given by the user, or one in `plumb-reports` with this name and the time,
 /// if a bundle is requested. An interruption removes it while it is empty. Fails if the bundle

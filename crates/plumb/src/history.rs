@@ -5,13 +5,13 @@
 //! lines are kept next to the bundles, and only if there are any, so that a command
 //! that fails elsewhere leaves nothing.
 
+use crate::bundle::REPORTS;
 use crate::command_line;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use plumb_events::clock;
 use plumb_record::calendar::Moment;
 use plumb_record::outside;
-use plumb_run::orphans::REPORTS;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -159,7 +159,8 @@ fn views(session: &mut ServerSession<'_>, into: &Path) -> Result<(), Box<dyn Err
     let columns = "select attrelid::regclass::text, attname::text from pg_attribute join pg_class on attrelid = pg_class.oid \
                    where relname in ('pg_stat_wal', 'pg_stat_io') and attnum > 0";
     let rows = session.rows("the columns are listed", columns, &[])?;
-    let line = |row: &postgres::Row| format!("{}\t{}", row.get::<_, String>(0), row.get::<_, String>(1));
+    let line =
+        |row: &tokio_postgres::Row| format!("{}\t{}", row.get::<_, String>(0), row.get::<_, String>(1));
     Ok(fs::write(into.join("counters.tsv"), text_of(rows.iter().map(line).collect()))?)
 }
 

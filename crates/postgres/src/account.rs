@@ -6,10 +6,10 @@
 //! for `nobody`, too, although other daemons may have its number.
 
 use crate::PostgresError;
-use crate::installation::said;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Users that root may run a server as, in order.
 const USERS: [&str; 2] = ["postgres", "nobody"];
@@ -31,11 +31,15 @@ impl Account {
         if !rustix::process::geteuid().is_root() {
             return Account::of_program();
         }
-        let known = USERS.into_iter().find_map(|name| {
-            let number = |option| id(&[option, name])?.parse().ok();
-            Some(Account { name: name.to_string(), numbers: Some((number("-u")?, number("-g")?)) })
+        // Each program that is asked for its version needs it.
+        static KNOWN: OnceLock<Option<Account>> = OnceLock::new();
+        let known = KNOWN.get_or_init(|| {
+            USERS.into_iter().find_map(|name| {
+                let number = |option| id(&[option, name])?.parse().ok();
+                Some(Account { name: name.to_string(), numbers: Some((number("-u")?, number("-g")?)) })
+            })
         });
-        known.ok_or(PostgresError::NoAccount)
+        known.clone().ok_or(PostgresError::NoAccount)
     }
 
     /// Returns this program's user.
@@ -46,9 +50,21 @@ impl Account {
         Ok(Account { name: own_name()?, numbers: None })
     }
 
-    /// Makes a command run as this user, in a directory that the user can enter.
+    /// Returns a command of a program in PATH. Relative entries are skipped: the directory in which
+    /// plumb runs may be a stranger's.
+    #[must_use]
+    pub fn program(name: &str) -> Command {
+        let found = absolute().into_iter().map(|directory| directory.join(name)).find(|path| path.is_file());
+        Command::new(found.unwrap_or_else(|| Path::new("/usr/bin").join(name)))
+    }
+
+    /// Makes a command run as this user, in a directory that the user can enter, without the
+    /// variables of PostgreSQL's clients, of which PGPORT is a server's, too.
     pub fn run(&self, command: &mut Command) {
         command.current_dir("/");
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")) {
+            command.env_remove(name);
+        }
         if let Some((user, group)) = self.numbers {
             command.uid(user).gid(group);
         }
@@ -66,7 +82,7 @@ impl Account {
     /// True if this user may write to a directory, with all directories above it.
     #[must_use]
     pub fn reaches(&self, directory: &Path) -> bool {
-        let mut command = Command::new("test");
+        let mut command = Account::program("test");
         command.arg("-w").arg(directory).stdin(Stdio::null()).stderr(Stdio::null());
         self.run(&mut command);
         command.status().is_ok_and(|status| status.success())
@@ -84,5 +100,18 @@ pub fn own_name() -> Result<String, PostgresError> {
 }
 
 fn id(arguments: &[&str]) -> Option<String> {
-    said(Command::new("id").args(arguments))
+    said(Account::program("id").args(arguments))
+}
+
+/// Returns the absolute directories of PATH.
+pub(crate) fn absolute() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|directory| directory.is_absolute()).collect()
+}
+
+/// Returns what a program prints, if it succeeds.
+pub(crate) fn said(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    (output.status.success() && !text.is_empty()).then_some(text)
 }

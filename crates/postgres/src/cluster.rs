@@ -20,26 +20,24 @@
 //! program ends, however it ends. A directory that stays has its mark, and `plumb clean` removes
 //! it.
 //!
-//! A server whose first process was killed leaves sessions that work on until they next wait, and a
-//! segment of shared memory. Both are found by the directory and removed.
+//! The directory finds what a killed server leaves ([`ending`](crate::ending)).
 //!
 //! Rejected: `pg_ctl`, which starts a server that outlives its caller.
 
 use crate::PostgresError;
 use crate::account::{self, Account};
+use crate::client::{Client, Says};
+use crate::ending::{DATA, GOLDEN, LOG, PREFIX, end_server};
+use crate::error::ClientError;
 use crate::golden::{self, DirectoryHash};
 use crate::installation::Installation;
+use crate::wire::{self, AuthTerms};
 use plumb_events::{Cancel, clock};
 use plumb_host::owner::Owner;
 use plumb_host::process::end_with_this_thread;
-use plumb_host::shared_memory::Segment;
 use plumb_io::named_directory;
 use plumb_units::Nanos;
-use postgres::config::Host;
-use postgres::error::DbError;
-use postgres::{Client, Config, NoTls};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, test_kill_process, waitid};
-use std::collections::BTreeSet;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -48,15 +46,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::error::DbError;
 
-/// Start of the names of directories, which are removed with their process.
-pub const PREFIX: &str = "plumb-postgres-";
-/// Names in that directory, besides the mark.
-const DATA: &str = "data";
-const LOG: &str = "server.log";
-const GOLDEN: &str = "golden";
-/// Name of the file in which a server keeps the number of its process.
-const PID_FILE: &str = "postmaster.pid";
 /// Codes of the messages with which a server ends a session because it ends itself.
 const ENDS: [&str; 2] = ["57P01", "57P02"];
 /// Cure of a full disk.
@@ -154,8 +146,8 @@ impl Cluster {
     /// If there is no room.
     pub fn renew(&self) -> Result<DirectoryHash, PostgresError> {
         let data = self.data();
-        end_server(&data);
         let wrong = |source| PostgresError::File { what: "cannot renew", path: data.clone(), source };
+        end_server(&data).map_err(wrong)?;
         if data.exists() {
             fs::remove_dir_all(&data).map_err(wrong)?;
         }
@@ -178,14 +170,16 @@ impl Cluster {
             command.arg(format!("--wal-segsize={megabytes}"));
         }
         account.run(&mut command);
+        // Its bootstrap process ends with it.
+        end_with_this_thread(&mut command, Signal::KILL);
         run("initdb", &mut command).map(|_| ())
     }
 
     /// Removes everything but the mark.
     fn empty(&self) -> Result<(), PostgresError> {
-        end_server(&self.data());
-        let mark = self.owner.as_ref().map(|owner| owner.mark().to_path_buf());
         let wrong = |source| PostgresError::File { what: "cannot empty", path: self.home.clone(), source };
+        [self.data(), self.home.join(GOLDEN)].iter().try_for_each(|data| end_server(data)).map_err(wrong)?;
+        let mark = self.owner.as_ref().map(|owner| owner.mark().to_path_buf());
         for entry in fs::read_dir(&self.home).map_err(wrong)? {
             let path = entry.map_err(wrong)?.path();
             if Some(&path) == mark.as_ref() {
@@ -309,18 +303,16 @@ impl RunningServer {
         name: &str,
         says: impl Fn(String) + Send + Sync + 'static,
     ) -> Result<Client, PostgresError> {
-        self.config(name)
-            .notice_callback(move |notice| says(notice.message().to_string()))
-            .connect(NoTls)
-            .map_err(|error| self.failed("a session connects", &error))
+        self.begin(name, Box::new(says)).map_err(|error| self.failed("a session connects", &error))
     }
 
-    fn config(&self, name: &str) -> Config {
+    fn begin(&self, name: &str, says: Says) -> Result<Client, ClientError> {
         let mut config = Config::new();
-        config.host_path(format!("/proc/self/fd/{}", self.directory.as_raw_fd())).port(PORT);
         config.user(&self.user).dbname("postgres").application_name(name);
-        debug_assert!(matches!(config.get_hosts(), [Host::Unix(_)]));
-        config
+        let socket = format!("/proc/self/fd/{}/.s.PGSQL.{PORT}", self.directory.as_raw_fd());
+        let place = wire::Place::Unix(Path::new(&socket));
+        let terms = wire::Terms { auth: &AuthTerms::default(), tls: None };
+        Client::start(wire::start(place, terms, &config), Duration::from_nanos(BOUND.0), says, None)
     }
 
     fn wait_until_ready(&mut self, given: &[(String, String)], cancel: &Cancel) -> Result<(), PostgresError> {
@@ -331,7 +323,7 @@ impl RunningServer {
                 let said = self.last_words().unwrap_or_else(|| status.to_string());
                 return Err(PostgresError::NoStart { with: listed(given), said });
             }
-            match self.config("plumb start").connect(NoTls) {
+            match self.begin("plumb start", Box::new(|_| {})) {
                 Ok(_) => return Ok(()),
                 Err(error) if clock::now().saturating_sub(begin) > BOUND => {
                     return Err(self.failed("it starts", &error));
@@ -343,7 +335,7 @@ impl RunningServer {
 
     /// Returns the error of a statement, or that of a server that has ended.
     #[must_use]
-    pub fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError {
+    pub fn failed(&self, during: &str, error: &ClientError) -> PostgresError {
         let during = during.to_string();
         let ends = |theirs: &&DbError| ENDS.contains(&theirs.code().code());
         let Some(theirs) = error.as_db_error().filter(|theirs| !error.is_closed() && !ends(theirs)) else {
@@ -407,7 +399,7 @@ impl Drop for RunningServer {
                 let _ = self.child.wait();
             }
         }
-        end_server(&self.data);
+        let _ = end_server(&self.data);
     }
 }
 
@@ -420,78 +412,6 @@ fn ended(child: &mut Child, bound: Nanos) -> Option<std::process::ExitStatus> {
             _ => return None,
         }
     }
-}
-
-/// Ends a server that another process started in this data directory, with all of its processes and
-/// its shared memory, and waits for the end.
-pub fn end_server(data: &Path) {
-    if let Some(pid) = served_by(data) {
-        let _ = kill_process(pid, Signal::QUIT);
-        let begin = clock::now();
-        while test_kill_process(pid).is_ok() && clock::now().saturating_sub(begin) < END_BOUND {
-            thread::sleep(INTERVAL);
-        }
-    }
-    end_processes(data);
-    if let Some(segment) = segment_of(data) {
-        // One that is still in use stays.
-        let _ = segment.remove_abandoned();
-    }
-}
-
-/// Ends the processes of a server without its first one, or with one that does not end.
-fn end_processes(data: &Path) {
-    let begin = clock::now();
-    let mut asked = BTreeSet::new();
-    loop {
-        let alive = processes_in(data);
-        let spent = clock::now().saturating_sub(begin);
-        if alive.is_empty() || spent > Nanos(2 * END_BOUND.0) {
-            return;
-        }
-        for pid in alive {
-            if spent > END_BOUND {
-                let _ = kill_process(pid, Signal::KILL);
-            } else if asked.insert(pid.as_raw_nonzero()) {
-                let _ = kill_process(pid, Signal::QUIT);
-            }
-        }
-        thread::sleep(INTERVAL);
-    }
-}
-
-/// Returns the first process of the server that the directory names.
-fn served_by(data: &Path) -> Option<Pid> {
-    let number = pid_file(data)?.lines().next()?.trim().parse().ok()?;
-    Pid::from_raw(number).filter(|pid| works_in(*pid, &data.canonicalize().unwrap_or_default()))
-}
-
-/// Returns all processes that serve a data directory.
-fn processes_in(data: &Path) -> Vec<Pid> {
-    let Ok(data) = data.canonicalize() else { return Vec::new() };
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(Pid::from_raw).filter(|pid| works_in(*pid, &data)).collect()
-}
-
-/// True for a process of the program `postgres` that works in a directory.
-fn works_in(pid: Pid, data: &Path) -> bool {
-    let at = |name: &str| fs::read_link(format!("/proc/{}/{name}", pid.as_raw_nonzero())).ok();
-    at("cwd").is_some_and(|there| there == data) && at("exe").is_some_and(|exe| exe.ends_with("postgres"))
-}
-
-fn pid_file(data: &Path) -> Option<String> {
-    fs::read_to_string(data.join(PID_FILE)).ok()
-}
-
-/// Returns the segment of shared memory that a server's file names: its key and number are the
-/// seventh line, the process that made it the first.
-fn segment_of(data: &Path) -> Option<Segment> {
-    let text = pid_file(data)?;
-    let mut lines = text.lines();
-    let maker = lines.next()?.trim().parse().ok()?;
-    let id = lines.nth(5)?.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Segment { id, maker })
 }
 
 /// Returns the options of `postgres` for settings, those of every server first.

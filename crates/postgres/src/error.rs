@@ -9,6 +9,9 @@ use plumb_types::SourceError;
 use plumb_units::Bytes;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
+use tokio_postgres::Error;
+use tokio_postgres::error::DbError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
@@ -28,6 +31,12 @@ pub enum PostgresError {
         directory.display()
     )]
     NoClient { directory: PathBuf, program: &'static str },
+    #[error(
+        "{}: the user {user}, who runs servers, got no version from it; let that user run it (chmod o+rx, also for the \
+         directories above it)",
+        program.display()
+    )]
+    NotRun { program: PathBuf, user: String },
     #[error("{} is PostgreSQL {found}, expected {oldest} or later; name another server", directory.display())]
     TooOld { directory: PathBuf, found: String, oldest: u32 },
     #[error("{setting} is known from PostgreSQL {since} on, and {} is {found}; name a later server", directory.display())]
@@ -73,6 +82,66 @@ pub enum PostgresError {
     Device(#[from] DeviceError),
     #[error("{Interrupted}")]
     Interrupted,
+}
+
+/// Error of a session.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// tokio-postgres's, which has the server's own error.
+    #[error("{}", account_of(.0))]
+    Library(#[from] Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("there was no answer within {0:?}")]
+    Late(Duration),
+    #[error("nothing came within {within:?}, and a second session had no answer either: {said}")]
+    Silent { within: Duration, said: String },
+    #[error("more than {most} rows came, which no statement of plumb's needs")]
+    Rows { most: usize },
+    #[error("{found} rows came, expected 1")]
+    NotOne { found: usize },
+    #[error("the session has ended")]
+    Ended,
+}
+
+impl ClientError {
+    /// Returns the error that the server sent.
+    #[must_use]
+    pub fn as_db_error(&self) -> Option<&DbError> {
+        match self {
+            ClientError::Library(error) => error.as_db_error(),
+            _ => None,
+        }
+    }
+
+    /// True if the connection is gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        match self {
+            ClientError::Library(error) => error.is_closed(),
+            ClientError::Ended => true,
+            _ => false,
+        }
+    }
+}
+
+/// Returns the library's error with its cause; the wire's own error has all by itself.
+fn account_of(error: &Error) -> String {
+    if let Some(theirs) = error.as_db_error() {
+        return theirs.message().to_string();
+    }
+    let Some(cause) = std::error::Error::source(error).map(ToString::to_string) else {
+        return error.to_string();
+    };
+    let said = error.to_string();
+    let is_ours = |cause: &&(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref).is_some()
+    };
+    match std::error::Error::source(error).filter(is_ours) {
+        Some(_) => cause,
+        None if said.contains(&cause) => said,
+        None => format!("{said}: {cause}"),
+    }
 }
 
 impl From<Interrupted> for PostgresError {

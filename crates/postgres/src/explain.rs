@@ -4,15 +4,18 @@
 //! Settings hold for this transaction. The query is a prepared statement, so that a second
 //! statement in its file is refused and not executed outside of EXPLAIN.
 //!
+//! The session has the server's search_path, because the query is the user's. So plumb calls only
+//! functions that it names with their schema, and lets no type be looked up.
+//!
 //! Limits: a rolled back query has taken locks and advanced sequences; the first execution may read
 //! what the second finds in the cache.
 
 use crate::PostgresError;
 use crate::address::ServerAddress;
-use crate::session::Served as _;
-use postgres::Client;
-use postgres::types::{FromSql, Type};
+use crate::client::Client;
+use crate::error::ClientError;
 use std::error::Error;
+use tokio_postgres::types::{FromSql, Type};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryRights {
@@ -31,7 +34,8 @@ pub fn explain(
     arms: &[Vec<(String, String)>],
     rights: QueryRights,
 ) -> Result<Vec<String>, PostgresError> {
-    let mut client = address.open("plumb plans", Box::new(|_| {}))?;
+    let mut client = address.open_for_query("plumb plans")?;
+    client.works();
     arms.iter().map(|settings| one(&mut client, address, query, settings, rights)).collect()
 }
 
@@ -46,16 +50,17 @@ fn one(
         QueryRights::Read => "BEGIN READ ONLY",
         QueryRights::Write => "BEGIN",
     };
-    let failed = |during: &str, error: &postgres::Error| address.failed(during, error);
+    let failed = |during: &str, error: &ClientError| address.failed(during, error);
     client.batch_execute(begin).map_err(|error| failed("the transaction", &error))?;
     for (name, value) in settings {
-        let set = client.execute("select set_config($1, $2, true)", &[name, value]);
+        let set = client.execute("select pg_catalog.set_config($1, $2, true)", &[name, value]);
         set.map_err(|error| failed(&format!("SET {name} = {value}"), &error))?;
     }
     let statement = format!("EXPLAIN (ANALYZE, BUFFERS, SETTINGS, FORMAT JSON) {query}");
-    let row = client.prepare(&statement).and_then(|statement| client.query_one(&statement, &[]));
-    let printed =
-        row.and_then(|row| row.try_get::<_, Json>(0)).map_err(|error| failed("the query", &error))?;
+    let rows = client.query_alone(&statement).map_err(|error| failed("the query", &error))?;
+    let none = || failed("the query", &ClientError::NotOne { found: 0 });
+    let row = rows.first().ok_or_else(none)?;
+    let printed = row.try_get::<_, Json>(0).map_err(|error| failed("the query", &error.into()))?;
     client.batch_execute("ROLLBACK").map_err(|error| failed("the rollback", &error))?;
     Ok(printed.0)
 }

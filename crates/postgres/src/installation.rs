@@ -3,17 +3,21 @@
 //! Debian's PATH has wrappers only, so a directory counts if it holds both `postgres` and `initdb`.
 //! `pg_config` comes last, because that of a client library may be of another version.
 //!
+//! A study's file may name the directory. So its programs run as the user of servers, never as
+//! root, also when they are only asked for their version.
+//!
 //! Packages of embedded servers have no more than these two programs. Then the flags of the
 //! compiler are read from `postgres`, extensions are looked for next to it, and pgbench may be
 //! another installation's, since it speaks to servers of all versions.
 
 use crate::PostgresError;
+use crate::account::{Account, absolute, said};
 use plumb_units::hex;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The oldest version whose views and options are known here.
 pub const OLDEST: u32 = 14;
@@ -32,9 +36,9 @@ impl Installation {
     ///
     /// # Errors
     /// If there is none, or it is too old.
-    pub fn find(asked: Option<&str>) -> Result<Installation, PostgresError> {
-        match asked {
-            Some(asked) => Installation::of(&directory_of(Path::new(asked))),
+    pub fn find(named: Option<&str>) -> Result<Installation, PostgresError> {
+        match named {
+            Some(named) => Installation::of(&directory_of(Path::new(named))),
             None => Installation::all().into_iter().next().ok_or_else(|| PostgresError::NoServer {
                 looked: "PATH, /usr/lib/postgresql/*/bin, /usr/pgsql-*/bin and `pg_config --bindir`"
                     .to_string(),
@@ -45,11 +49,10 @@ impl Installation {
     /// Returns all servers of the usual places, the highest version first.
     #[must_use]
     pub fn all() -> Vec<Installation> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let mut directories = absolute();
         directories.extend(versions_in("/usr/lib/postgresql", ""));
         directories.extend(versions_in("/usr", "pgsql-"));
-        directories.extend(said(Command::new("pg_config").arg("--bindir")).map(PathBuf::from));
+        directories.extend(asked(Account::program("pg_config").arg("--bindir")).map(PathBuf::from));
         let mut found: Vec<Installation> = Vec::new();
         for directory in directories {
             let Ok(installation) = Installation::of(&directory) else { continue };
@@ -68,7 +71,10 @@ impl Installation {
             }
         }
         let directory = linked(directory);
-        let line = said(Command::new(directory.join("postgres")).arg("--version")).unwrap_or_default();
+        let program = directory.join("postgres");
+        let Some(line) = asked(Command::new(&program).arg("--version")) else {
+            return Err(PostgresError::NotRun { program, user: Account::of_server()?.name });
+        };
         let version = line.rsplit_once("(PostgreSQL) ").map_or("", |(_, version)| version).to_string();
         let digits = version.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
         let major = digits.parse().unwrap_or(0);
@@ -89,7 +95,7 @@ impl Installation {
     /// Returns a line of `pg_config`; `None` if it is not installed.
     #[must_use]
     pub fn config(&self, option: &str) -> Option<String> {
-        said(Command::new(self.program("pg_config")).arg(option))
+        asked(Command::new(self.program("pg_config")).arg(option))
     }
 
     /// Returns a program that speaks to a server of any version: this installation's, otherwise
@@ -146,6 +152,12 @@ impl Installation {
     }
 }
 
+/// Returns what a program prints as the user of servers, because a study's file may name it.
+pub(crate) fn asked(command: &mut Command) -> Option<String> {
+    Account::of_server().ok()?.run(command);
+    said(command)
+}
+
 /// Returns the hash of a program's file; `None` if it cannot be read.
 pub(crate) fn sha256(program: &Path) -> Option<String> {
     let mut file = fs::File::open(program).ok()?;
@@ -192,21 +204,21 @@ fn versions_in(directory: &str, prefix: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path().join("bin")).collect()
 }
 
-/// Returns what a program prints, if it succeeds.
-pub(crate) fn said(command: &mut Command) -> Option<String> {
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
-    (output.status.success() && !text.is_empty()).then_some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    /// Makes a directory that the user of servers can enter.
+    fn open_directory() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+        directory
+    }
+
     /// Makes a directory with programs that print this version.
     fn fake(version: &str, programs: &[&str]) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().expect("a directory");
+        let directory = open_directory();
         for program in programs {
             let path = directory.path().join(program);
             fs::write(&path, format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n"))
@@ -225,7 +237,7 @@ mod tests {
         let by_program = found.path().join("postgres");
         let by_program = Installation::find(by_program.to_str()).expect("by its program");
         assert_eq!(by_program, installation);
-        let links = tempfile::tempdir().expect("a directory");
+        let links = open_directory();
         for program in ["postgres", "initdb"] {
             std::os::unix::fs::symlink(found.path().join(program), links.path().join(program))
                 .expect("a link");
@@ -239,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_package_with_two_programs_tells_its_build_its_extensions_and_who_has_pgbench() {
-        let package = tempfile::tempdir().expect("a directory");
+        let package = open_directory();
         let bin = package.path().join("bin");
         fs::create_dir(&bin).expect("a directory");
         for program in ["postgres", "initdb"] {

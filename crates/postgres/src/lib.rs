@@ -11,7 +11,9 @@
 //! run, assemble              one run in a process of its own, and its record
 //! vocabulary, target         the words of a study, and the servers of one
 //! foresight                  levels and evidence that this machine has, before a run
-//! address, explain, visit    a running server of others: plans of a query, a study on it
+//! words, address             a running server of others by its URL
+//! client, wire, tls          a session with bounds; heads of messages; encryption
+//! explain, visit             plans of a query on a running server, a study on it
 //! ```
 //!
 //! A study's settings become options of `postgres` or statements of the working session. Each run
@@ -23,7 +25,7 @@
 //! Rejected: an asynchronous client. One session works, another samples, and neither does anything
 //! while it waits.
 //!
-//! Limits: no TLS; own servers on Unix sockets of this machine only. Versions 14 and later.
+//! Limits: own servers on Unix sockets of this machine only. Versions 14 and later.
 
 mod foresight;
 pub mod target;
@@ -38,6 +40,11 @@ pub mod explain;
 pub mod session;
 pub mod workload;
 
+pub mod client;
+mod tls;
+mod wire;
+mod words;
+
 pub mod evidence;
 pub mod receipts;
 
@@ -50,14 +57,17 @@ pub mod visit;
 
 pub mod account;
 pub mod cluster;
+mod ending;
 pub mod golden;
 pub mod installation;
+pub mod leftover;
 
 mod error;
 
 #[cfg(test)]
 mod recorded;
 
+pub use ending::ServerLeftover;
 pub use error::PostgresError;
 pub use target::PostgresTarget;
 pub use vocabulary::Postgres;

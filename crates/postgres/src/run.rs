@@ -17,7 +17,7 @@ use crate::evidence::{
     CachedPages, FILLED, GivenSetting, LogFacts, PlaceFacts, ProgramFacts, ServerEvidence,
 };
 use crate::golden;
-use crate::installation::{Installation, said};
+use crate::installation::{self, Installation};
 use crate::process;
 use crate::receipts::rule_of;
 use crate::session::ServerSession;
@@ -359,7 +359,7 @@ fn images(borrowed: &Borrowed, positions: [u64; 2]) -> Option<Bytes> {
     let [start, end] = positions.map(|position| format!("{:X}/{:X}", position >> 32, position & 0xFFFF_FFFF));
     let mut command = Command::new(borrowed.installation.program("pg_waldump"));
     command.arg("-p").arg(borrowed.data().join("pg_wal")).args(["--stats", "-s", &start, "-e", &end]);
-    image_bytes(&said(&mut command)?)
+    image_bytes(&installation::asked(&mut command)?)
 }
 
 /// Parses the line of totals: number, bytes of records, of page images, of both. Shares are in

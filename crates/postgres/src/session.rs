@@ -1,14 +1,16 @@
 //! A session of a server, with errors that say what it did.
 
 use crate::PostgresError;
+use crate::client::{Client, Says};
 use crate::cluster::RunningServer;
+use crate::error::ClientError;
 use plumb_events::{clock, locked};
 use plumb_units::{Bytes, Nanos};
-use postgres::types::{FromSqlOwned, ToSql};
-use postgres::{Client, Row, Statement};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::{Row, Statement};
 
 /// Name of a working session. The names of all sessions of this program begin with it.
 pub(crate) const SESSION: &str = "plumb";
@@ -17,11 +19,12 @@ pub(crate) const SESSION: &str = "plumb";
 /// older ones: half a second, with some more.
 const PUBLISHED: Duration = Duration::from_millis(600);
 
+/// Most lines of a session that are kept, and most letters of a line.
+const LINES_MOST: usize = 10_000;
+const LINE_MOST: usize = 1000;
+
 /// Lines that the server wrote to a session, with the time of their arrival.
 type Lines = Arc<Mutex<Vec<(Nanos, String)>>>;
-
-/// Takes the lines that a server writes to a session.
-pub type Says = Box<dyn Fn(String) + Send + Sync>;
 
 /// A setting as the working session has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,7 +79,7 @@ pub trait Served: Sync {
     fn open(&self, name: &str, says: Says) -> Result<Client, PostgresError>;
 
     /// Returns the error of a step.
-    fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError;
+    fn failed(&self, during: &str, error: &ClientError) -> PostgresError;
 
     /// Returns the server if this process started it, with its programs.
     ///
@@ -95,7 +98,7 @@ impl Served for RunningServer {
         self.connect(name, says)
     }
 
-    fn failed(&self, during: &str, error: &postgres::Error) -> PostgresError {
+    fn failed(&self, during: &str, error: &ClientError) -> PostgresError {
         RunningServer::failed(self, during, error)
     }
 
@@ -119,9 +122,21 @@ impl<'s> ServerSession<'s> {
     pub fn connect(server: &'s dyn Served, name: &str) -> Result<ServerSession<'s>, PostgresError> {
         let lines = Lines::default();
         let theirs = Arc::clone(&lines);
-        let says: Says = Box::new(move |line| locked(&theirs).push((clock::now(), line)));
+        let says: Says = Box::new(move |line: String| {
+            let mut lines = locked(&theirs);
+            if lines.len() < LINES_MOST {
+                lines.push((clock::now(), line.chars().take(LINE_MOST).collect()));
+            }
+        });
         let client = server.open(name, says)?;
         Ok(ServerSession { server, client, lines })
+    }
+
+    /// Lets all statements last while the server answers a second session.
+    #[must_use]
+    pub fn working(mut self) -> ServerSession<'s> {
+        self.client.works();
+        self
     }
 
     /// Returns the server of the session if this process started it.
@@ -146,7 +161,7 @@ impl<'s> ServerSession<'s> {
     /// If the server refuses the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), PostgresError> {
         let during = format!("SET {name} = {value}");
-        let done = self.client.query("select set_config($1, $2, false)", &[&name, &value]);
+        let done = self.client.query("select pg_catalog.set_config($1, $2, false)", &[&name, &value]);
         done.map(|_| ()).map_err(|error| self.server.failed(&during, &error))
     }
 
@@ -167,7 +182,7 @@ impl<'s> ServerSession<'s> {
     /// If there is another number of rows, or the column has another type.
     pub fn value<T: FromSqlOwned>(&mut self, during: &str, statement: &str) -> Result<T, PostgresError> {
         let row = self.client.query_one(statement, &[]);
-        row.and_then(|row| row.try_get(0)).map_err(|error| self.server.failed(during, &error))
+        row.and_then(|row| Ok(row.try_get(0)?)).map_err(|error| self.server.failed(during, &error))
     }
 
     /// # Errors
@@ -217,7 +232,7 @@ impl<'s> ServerSession<'s> {
         const DURING: &str = "the rows are loaded";
         let server = self.server;
         let failed = |error: std::io::Error| {
-            let theirs = error.get_ref().and_then(|error| error.downcast_ref::<postgres::Error>());
+            let theirs = error.get_ref().and_then(|error| error.downcast_ref::<ClientError>());
             match theirs {
                 Some(theirs) => server.failed(DURING, theirs),
                 None => PostgresError::Died { during: DURING.to_string(), said: error.to_string() },
@@ -244,9 +259,9 @@ impl<'s> ServerSession<'s> {
     pub fn flush_all(sessions: &mut [&mut ServerSession<'_>]) -> Result<(), PostgresError> {
         const DURING: &str = "statistics are flushed";
         let Some(first) = sessions.first_mut() else { return Ok(()) };
-        let known = "select count(*) from pg_proc where proname = 'pg_stat_force_next_flush'";
+        let known = "select count(*) from pg_catalog.pg_proc where proname = 'pg_stat_force_next_flush'";
         let waits = first.value::<i64>(DURING, known)? == 0;
-        let statement = if waits { "select 1" } else { "select pg_stat_force_next_flush()" };
+        let statement = if waits { "select 1" } else { "select pg_catalog.pg_stat_force_next_flush()" };
         let wait = if waits { PUBLISHED } else { Duration::ZERO };
         // A session sends what it has counted when it ends a statement after that time.
         thread::sleep(wait);
@@ -267,7 +282,7 @@ impl<'s> ServerSession<'s> {
     /// The server's.
     pub fn settings(&mut self) -> Result<Vec<InForce>, PostgresError> {
         let statement = "select name, coalesce(setting, ''), coalesce(unit, ''), coalesce(boot_val, ''), source, \
-                         pending_restart from pg_settings";
+                         pending_restart from pg_catalog.pg_settings";
         let rows = self.rows("the settings are read", statement, &[])?;
         let text = |row: &Row, column: usize| row.try_get::<_, String>(column).unwrap_or_default();
         let setting = |row: &Row| InForce {

@@ -9,7 +9,8 @@
 //! that of the golden one, and is a check of the run's record.
 
 use crate::PostgresError;
-use crate::cluster::{Cluster, Creation, end_server};
+use crate::cluster::{Cluster, Creation};
+use crate::ending::end_server;
 use crate::golden::DirectoryHash;
 use crate::installation::Installation;
 use crate::receipts::{is_on, rule_of};
@@ -362,7 +363,7 @@ impl Target for PostgresTarget<'_> {
         let waits = |why: &str| self.opening.observer.waits(why);
         let mut made = child::run(&self.opening.program, &Request::to(NAME, &request)?, cancel, &waits);
         // A run that was killed may have left its server.
-        end_server(&loaded.cluster.data());
+        let _ = end_server(&loaded.cluster.data());
         if let (Ok(record), Some(state)) = (&mut made, self.state.take()) {
             record.checks.push(state);
         }
@@ -382,7 +383,7 @@ impl Runner for Postgres {
 
     fn abandon(&self, run: &Value) {
         if let Ok(run) = serde_json::from_value::<PostgresRun>(run.clone()) {
-            end_server(&path_of_text(&run.home).join("data"));
+            let _ = end_server(&path_of_text(&run.home).join("data"));
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::evidence::PAGE_CACHE;
 use crate::foresight;
-use crate::installation::{Installation, said};
+use crate::installation::{self, Installation};
 use crate::receipts::{is_on, rule_of};
 use crate::run::WORDS;
 use crate::workload::{WORKLOADS, parameter};
@@ -132,9 +132,9 @@ impl Words for Postgres {
         let unknown: Vec<&str> =
             settings.iter().map(|set| set.name.as_str()).filter(|name| !own(name)).collect();
         let Some(first) = unknown.first() else { return Ok(()) };
-        let asked = settings.iter().find(|set| set.name == WORDS[0]).map(|set| set.value.as_str());
-        let Ok(installation) = Installation::find(asked) else { return Ok(()) };
-        let listed = said(Command::new(installation.program("postgres")).arg("--describe-config"));
+        let named = settings.iter().find(|set| set.name == WORDS[0]).map(|set| set.value.as_str());
+        let Ok(found) = Installation::find(named) else { return Ok(()) };
+        let listed = installation::asked(Command::new(found.program("postgres")).arg("--describe-config"));
         let listed = listed.unwrap_or_default();
         let is_listed = |name: &&str| listed.lines().any(|line| line.split('\t').next() == Some(*name));
         match unknown.iter().find(|name| !is_listed(name)) {
@@ -144,7 +144,7 @@ impl Words for Postgres {
                 what: format!(
                     "{name}: PostgreSQL {} has no such setting; a table [postgres] in the study's file says what replaces {} \
                      there, and {}",
-                    installation.major,
+                    found.major,
                     if name == first { "it" } else { first },
                     self.settings()
                 ),

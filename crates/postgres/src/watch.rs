@@ -25,12 +25,12 @@
 //! interval may be missed.
 
 use crate::PostgresError;
+use crate::client::Client;
 use crate::process::{self, Counters, On};
 use crate::session::Served;
 use plumb_events::clock;
 use plumb_host::readings::{OpenFlags, ProcessIo};
 use plumb_units::{Bytes, Nanos, SplitMix};
-use postgres::{Client, Statement};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use tokio_postgres::Statement;
 
 /// Mean time between two samples; each is drawn from half of it to one and a half.
 pub const INTERVAL: Nanos = Nanos(10_000_000);
@@ -49,9 +50,9 @@ const TEMPORARY: &str = "pgsql_tmp";
 const FILES_EVERY: u64 = 10;
 /// Statement that lists processes with their events.
 pub const EVENTS: &str = "select pid, coalesce(wait_event_type, ''), coalesce(wait_event, ''), coalesce(backend_type, ''), \
-                          leader_pid, starts_with(coalesce(application_name, ''), 'plumb') from pg_stat_activity";
+                          leader_pid, pg_catalog.starts_with(coalesce(application_name, ''), 'plumb') from pg_catalog.pg_stat_activity";
 /// Condition that leaves out the sessions of other databases.
-const OF_DATABASE: &str = " where datname is null or datname = current_database()";
+const OF_DATABASE: &str = " where datname is null or datname = pg_catalog.current_database()";
 
 /// A wait event with its class, as the server spells them; empty for none.
 pub type EventName = (String, String);
@@ -189,8 +190,8 @@ impl ProcessWatch {
         let WatchedServer { server, postmaster, data, scope } = *of;
         let mut client = server.open(SESSION, Box::new(|_| {}))?;
         let own = client
-            .query_one("select pg_backend_pid()", &[])
-            .and_then(|row| row.try_get(0))
+            .query_one("select pg_catalog.pg_backend_pid()", &[])
+            .and_then(|row| Ok(row.try_get(0)?))
             .map_err(|error| server.failed("the sampler starts", &error))?;
         let events = match scope {
             WatchScope::Server => EVENTS.to_string(),

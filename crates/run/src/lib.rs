@@ -17,7 +17,6 @@ mod error;
 pub mod evidence;
 pub mod instances;
 pub mod loops;
-pub mod orphans;
 pub mod place;
 pub mod rows;
 pub mod settings;
@@ -26,7 +25,7 @@ mod workers;
 pub mod workload;
 
 pub use error::RunError;
-pub use temporary::{Temporary, left};
+pub use temporary::{Temporary, TemporaryLeftover, left};
 
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;

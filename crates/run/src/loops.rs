@@ -9,8 +9,8 @@
 //! The image is written in full, so that the file system beneath neither extends nor converts
 //! extents while a run is measured. The loop device must use direct I/O, read back from sysfs.
 //! Otherwise both file systems would measure the page cache, and the loop device is rejected. The
-//! guard removes everything. The directory has this process's mark, so that
-//! [`orphans`](crate::orphans) finds it after a kill and removes it by the same [`release`].
+//! guard removes everything. The directory has this process's mark, so that `plumb clean` finds it
+//! after a kill ([`LoopLeftover`]) and removes it by the same [`release`].
 //!
 //! Rejected: the ioctls instead of the tools. mkfs must be a tool in any case, and losetup and
 //! mount come with it.
@@ -20,6 +20,7 @@
 
 use crate::RunError;
 use plumb_events::Cancel;
+use plumb_host::leftover::{Claim, Leftover, Part, PartKind, named};
 use plumb_host::owner::Owner;
 use plumb_io::{Directory, EntryKind, Found, named_directory};
 use plumb_units::Bytes;
@@ -35,8 +36,8 @@ use std::process::{Command, Stdio};
 /// Prefix of their directories' names.
 pub const PREFIX: &str = "plumb-loop-";
 /// Name of the file under the loop device.
-pub const IMAGE: &str = "image";
-pub const MOUNTED: &str = "mounted";
+const IMAGE: &str = "image";
+const MOUNTED: &str = "mounted";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystem {
@@ -222,6 +223,25 @@ pub fn release(directory: &Path) -> io::Result<()> {
         run("losetup", &["-d".as_ref(), device.name.as_ref()]).map_err(other)?;
     }
     Ok(())
+}
+
+/// File systems on loop devices of killed studies.
+#[derive(Debug)]
+pub struct LoopLeftover;
+
+impl Leftover for LoopLeftover {
+    fn claim(&self, marked: &Path) -> Option<Claim> {
+        named(marked, PREFIX)
+    }
+
+    fn makes(&self, part: &Part<'_>) -> bool {
+        let name = if part.kind == PartKind::Directory { MOUNTED } else { IMAGE };
+        part.kind != PartKind::Special && part.top() == Some(name)
+    }
+
+    fn release(&self, marked: &Path) -> io::Result<()> {
+        release(marked)
+    }
 }
 
 struct LoopDevice {

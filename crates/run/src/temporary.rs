@@ -1,17 +1,22 @@
 //! A temporary database, removed when its guard is dropped, however the run ends.
 //!
-//! Each named directory gets a subdirectory with this process's mark, so that
-//! [`orphans`](crate::orphans) finds the remains of a killed one. Files are closed before they are
+//! Each named directory gets a subdirectory with this process's mark, so that `plumb clean` finds
+//! those of a killed one ([`TemporaryLeftover`]). Files are closed before they are
 //! removed. FUSE and NFS would rename a file that is removed while open, and its directory could
 //! not be removed. A directory that cannot be removed keeps its mark, and [`left`] reports it.
 
 use crate::RunError;
 use crate::place::{Places, Room};
+use plumb_engine::backup::MANIFEST;
 use plumb_engine::instance::InitialSizes;
+use plumb_engine::redo;
+use plumb_engine::storage::control::{Catalog, FILE_NAME as CATALOG};
+use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{Instance, Setting, Settings};
 use plumb_events::Cancel;
+use plumb_host::leftover::{Claim, Leftover, Part, PartKind, named};
 use plumb_host::limits;
-use plumb_host::owner::Owner;
+use plumb_host::owner::{MARK, Owner};
 use plumb_io::named_directory;
 use plumb_study::{Observer, Stage};
 use plumb_units::Bytes;
@@ -207,6 +212,89 @@ fn empty(directory: &Path, owner: &Owner) -> io::Result<()> {
         Some(_) => Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty)),
         None => Ok(()),
     }
+}
+
+/// Name prefixes of the directories of runs and of studies.
+const PREFIXES: [&str; 2] = ["plumb-run-", "plumb-study-"];
+
+/// Databases of killed runs and studies.
+///
+/// The names identify the directories, so that a user's database is never taken for one. Their own
+/// directories have known names, but for that with copies of log files, which a user names.
+#[derive(Debug)]
+pub struct TemporaryLeftover;
+
+impl Leftover for TemporaryLeftover {
+    fn claim(&self, marked: &Path) -> Option<Claim> {
+        PREFIXES.iter().find_map(|prefix| named(marked, prefix))
+    }
+
+    fn makes(&self, part: &Part<'_>) -> bool {
+        let Some(name) = part.name.to_str() else { return false };
+        match (part.kind, name.split_once('/')) {
+            (PartKind::Directory, inside) => inside.is_none(),
+            (PartKind::File, None) => is_database_file(name),
+            (PartKind::File, Some(("mirror", file))) => is_log_file(file),
+            (PartKind::File, Some(("backup", file))) => is_database_file(file) || file == MANIFEST,
+            (PartKind::File, Some((_, file))) => is_log_copy(file),
+            (PartKind::Special, _) => false,
+        }
+    }
+
+    /// Reads the places of data and log files from the control file.
+    fn others(&self, marked: &Path) -> Vec<PathBuf> {
+        let Some(catalog) = Catalog::find(marked).ok().flatten() else { return Vec::new() };
+        let mut places: Vec<PathBuf> = catalog
+            .data_files(marked)
+            .filter_map(|file| file.parent().map(Path::to_path_buf))
+            .chain([&catalog.log_places.first, &catalog.log_places.second].map(Clone::clone))
+            .filter(|place| place.is_absolute() && self.claim(place).is_some())
+            .collect();
+        places.sort();
+        places.dedup();
+        places
+    }
+}
+
+/// True if a run makes plain files of this name in its directory.
+fn is_database_file(name: &str) -> bool {
+    const NAMES: [&str; 6] =
+        ["lock", CATALOG, "control.json.new", "control.json.reserve", "records.dat", "sorted.dat"];
+    let own = name.strip_suffix(MARK).and_then(|name| name.strip_suffix('.')).unwrap_or(name);
+    let own = own.strip_suffix(".unfinished").unwrap_or(own);
+    let data_file = own.strip_suffix(".dbf").is_some_and(|stem| {
+        // The number after the tablespace's name has two or more digits; the name may end in
+        // digits, too.
+        let stem = stem.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        Purpose::ALL.iter().any(|purpose| purpose.name().eq_ignore_ascii_case(stem))
+    });
+    data_file || NAMES.contains(&own) || is_log_file(name) || is_log_apart(name)
+}
+
+fn is_log_file(name: &str) -> bool {
+    redo::files(Path::new("")).any(|file| file == Path::new(name))
+}
+
+/// True for a log file outside its database's directory: `redoNN_DATABASE.log`.
+fn is_log_apart(name: &str) -> bool {
+    let stem = name.strip_prefix("redo").and_then(|rest| rest.strip_suffix(".log"));
+    stem.and_then(|stem| stem.split_once('_'))
+        .is_some_and(|(number, database)| is_number(number, 2) && is_database(database))
+}
+
+/// True for a copy of a filled log file, complete or not: `redo_DATABASE_SEQUENCE.arc`.
+fn is_log_copy(name: &str) -> bool {
+    let stem = name.strip_suffix(".arc").or_else(|| name.strip_suffix(".part"));
+    let numbers = stem.and_then(|stem| stem.strip_prefix("redo_")?.split_once('_'));
+    numbers.is_some_and(|(database, sequence)| is_database(database) && is_number(sequence, 10))
+}
+
+fn is_number(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+fn is_database(text: &str) -> bool {
+    text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 fn total(sizes: &InitialSizes) -> u64 {

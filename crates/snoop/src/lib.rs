@@ -57,4 +57,4 @@ pub use record::{WORKLOAD, record, sampled};
 pub use sample::ProcSampling;
 pub use target::SnoopTarget;
 pub use text::sums;
-pub use tracefs::{is_refusal, orphaned_instances, remove_instance};
+pub use tracefs::{TraceLeftover, is_refusal};

@@ -176,9 +176,12 @@ impl ProcSampling {
             Ok(io) => io,
             // It may have ended since its status was read.
             Err(_) if !Path::new(&format!("/proc/{pid}")).exists() => return false,
+            // The kernel shows the counters of an ended process to root alone, so that its end is
+            // no refusal.
+            Err(_) if is_zombie => return false,
             Err(reason) => {
                 self.refused.entry(pid).or_insert_with(|| Refused { comm: comm.to_string(), reason });
-                return !is_zombie;
+                return true;
             }
         };
         let is_command = self.command.is_some();
@@ -252,6 +255,9 @@ impl ProcSampling {
         };
         if !self.reason.is_empty() {
             snoop.cannot_see.insert(0, format!("Not traced: {}", self.reason));
+        }
+        if self.processes.is_empty() {
+            snoop.cannot_see.push("No sample was taken: the target ended before the first.".to_string());
         }
         snoop.cannot_see.extend(self.refusals());
         let mut totals = Io::default();

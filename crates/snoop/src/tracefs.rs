@@ -22,6 +22,8 @@
 use crate::error::SnoopError;
 use crate::format::Format;
 use plumb_host::kernel::start_time;
+use plumb_host::leftover::{Fate, Leftover, Remains};
+use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -308,10 +310,23 @@ fn own_prefix() -> String {
     format!("plumb-{own}-{}", start_time(own).unwrap_or(0))
 }
 
-/// Returns the directories of instances whose process has ended; none without a tracefs.
-#[must_use]
-pub fn orphaned_instances() -> Vec<PathBuf> {
-    find().map(|root| orphans_in(&root)).unwrap_or_default()
+/// The kernel's buffers of killed traces.
+#[derive(Debug)]
+pub struct TraceLeftover;
+
+impl Leftover for TraceLeftover {
+    fn elsewhere(&self) -> Vec<Remains> {
+        let found = find().map(|root| orphans_in(&root)).unwrap_or_default();
+        let remains = found.into_iter().map(|instance| {
+            let name = instance.display().to_string();
+            let fate = Fate::Ends("the kernel's buffers of a killed trace");
+            Remains::new(name.clone(), Bytes(0), fate, move || {
+                remove_instance(&instance)
+                    .map_err(|error| format!("cannot remove {name}: {error}; end the program that reads it"))
+            })
+        });
+        remains.collect()
+    }
 }
 
 fn orphans_in(root: &Path) -> Vec<PathBuf> {
@@ -336,11 +351,9 @@ fn is_orphan(name: &str) -> bool {
     start_time(pid) != Some(start)
 }
 
-/// Removes an instance with its buffers.
-///
-/// # Errors
-/// When the kernel refuses, or another program keeps a file of the instance open.
-pub fn remove_instance(instance: &Path) -> std::io::Result<()> {
+/// Removes an instance with its buffers. Fails if the kernel refuses, or another program keeps a
+/// file of the instance open.
+fn remove_instance(instance: &Path) -> std::io::Result<()> {
     // An instance in use cannot be removed, and without these the kernel would go on.
     for file in ["tracing_on", "events/enable"] {
         let opened = File::options().write(true).open(instance.join(file));

@@ -21,6 +21,7 @@
 //! Any user could place a journal in a directory that others may write to. A journal is ignored
 //! unless it belongs to this user, to root or to the owner of the file. No link is followed.
 
+use plumb_host::leftover::{Claim, Leftover};
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_host::rights;
 use plumb_io::{Directory, EntryKind, Found, IoError, cure};
@@ -29,7 +30,7 @@ use plumb_units::hex;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fs::FileTimes;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const ORIGINAL: &str = "plumb-original";
@@ -99,17 +100,22 @@ pub fn put_all_back(files: &[(String, String)], directory: &Path) {
     }
 }
 
-/// Returns the file that a mark belongs to, if it has a journal.
-pub fn journalled(mark: &Path) -> Option<PathBuf> {
-    let path = mark.extension().is_some_and(|end| end == MARK).then(|| mark.with_extension(""))?;
-    let place = Place::of(&path).ok()?;
-    JOURNAL.iter().any(|what| place.found(what).is_some()).then_some(path)
-}
+/// Files that killed studies wrote over.
+#[derive(Debug)]
+pub struct WrittenLeftover;
 
-/// Restores a file whose run was killed; a file without a journal is unchanged. Fails if the file
-/// was edited since, or its journal belongs to another user.
-pub fn recover(path: &Path) -> Result<(), String> {
-    Place::of(path).map_err(|error| error.to_string())?.recover()
+impl Leftover for WrittenLeftover {
+    fn claim(&self, marked: &Path) -> Option<Claim> {
+        let place = Place::of(marked).ok().filter(|_| !marked.is_dir())?;
+        JOURNAL.iter().any(|what| place.found(what).is_some()).then_some(Claim::Original)
+    }
+
+    /// Restores a file whose run was killed. Fails if the file was edited since, or its journal
+    /// belongs to another user.
+    fn release(&self, marked: &Path) -> io::Result<()> {
+        let place = Place::of(marked).map_err(io::Error::other)?;
+        place.recover().map_err(io::Error::other)
+    }
 }
 
 /// Resolves links, because the target of a link is written and restored.
@@ -336,6 +342,10 @@ mod tests {
         assert_eq!(names(directory.path()), ["old.conf"]);
     }
 
+    fn recover(path: &Path) -> Result<(), String> {
+        WrittenLeftover.release(path).map_err(|error| error.to_string())
+    }
+
     /// Leaves the state of a killed process.
     fn killed(mut written: Written) {
         for (place, owner) in std::mem::take(&mut written.0) {
@@ -360,11 +370,11 @@ mod tests {
             killed(Written::write(&files, directory.path()).expect("written"));
             edited.into_iter().for_each(|text| fs::write(&path, text).expect("written"));
             let mark = Place::of(&path).expect("a directory").path_of(MARK);
-            assert_eq!(journalled(&mark).as_ref(), Some(&path));
+            assert_eq!(WrittenLeftover.claim(&path), Some(Claim::Original));
             match (recover(&path), after) {
                 (Ok(()), Ok(after)) => {
                     assert_eq!(fs::read_to_string(&path).ok().as_deref(), after);
-                    assert_eq!(journalled(&mark), None);
+                    assert_eq!(WrittenLeftover.claim(&path), None);
                 }
                 (Err(error), Err(expected)) => {
                     assert!(error.contains(expected), "{error}");

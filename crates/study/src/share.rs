@@ -12,8 +12,8 @@
 //! The file of a claim is copied by the same rules: figures, rules and answers stay.
 
 use crate::bundle::{
-    Contents, END, ENVIRONMENT, EndFile, Environment, MANIFEST, Manifest, ORDER, OrderFile, REPORTS, RUNS,
-    RunRecord, STUDY, errors_name, json, record_name, run_record,
+    Contents, END, ENVIRONMENT, EndFile, Environment, LAST, MANIFEST, Manifest, ORDER, OrderFile, REPORTS,
+    RUNS, RunRecord, STUDY, errors_name, json, record_name, run_record,
 };
 use crate::plan::{Plan, PlanOptions};
 use crate::report::{self, RenderPage, Rendered};
@@ -34,7 +34,8 @@ pub type Shared = Vec<(String, Vec<u8>)>;
 /// Renders the page of a run.
 pub type RenderRun = fn(&Record) -> Rendered;
 
-/// Writes the files of a copy to an empty directory.
+/// Writes the files of a copy to an empty directory. A half copy lacks the file by which a reader
+/// would know it.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -43,7 +44,9 @@ pub fn write(files: &Shared, directory: &Path) -> Result<(), StudyError> {
     if files.iter().any(|(name, _)| name.starts_with(RUNS)) {
         held.make_directory(RUNS)?;
     }
-    files.iter().try_for_each(|(name, bytes)| Ok(held.replace(name, bytes)?))
+    let mut files: Vec<_> = files.iter().collect();
+    files.sort_by_key(|(name, _)| LAST.iter().position(|last| name == last));
+    files.into_iter().try_for_each(|(name, bytes)| Ok(held.replace(name, bytes)?))
 }
 
 /// Copies a study's bundle. Fails if the bundle does not verify.

@@ -32,7 +32,7 @@ impl Logs {
     /// Name of the zeroed log in its directory.
     pub(crate) const ZEROED: &'static str = "log";
     /// Name of an allocated log.
-    const ALLOCATED: &'static str = "log-allocated";
+    pub(crate) const ALLOCATED: &'static str = "log-allocated";
 
     /// Returns no logs: nothing durable is measured.
     pub(crate) fn none() -> Logs {

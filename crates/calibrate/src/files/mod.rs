@@ -20,5 +20,5 @@ mod volume;
 pub(crate) use data_file::{Content, DataFile, Filling, Flexible, Size, check_place, fitting_length};
 pub(crate) use log_file::{LogFile, Logs};
 pub(crate) use scratch::ScratchDirectory;
-pub use scratch::leftovers;
+pub use scratch::{ScratchLeftover, leftovers};
 pub(crate) use volume::{Place, Volume, check as check_volume};

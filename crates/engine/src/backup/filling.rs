@@ -9,6 +9,7 @@ use super::refused;
 use crate::EngineError;
 use crate::storage::control::FILE_NAME as CATALOG;
 use plumb_host::kind::what_is;
+use plumb_host::leftover::{Claim, Leftover, Part, PartKind};
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_io::{DirectIo, Directory, Disk, EntryKind, File, IoError, OpenMode};
 use std::cell::RefCell;
@@ -16,6 +17,9 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
+
+/// Name of the directory of second members of log files.
+const MIRROR: &str = "mirror";
 
 pub(super) struct Filling {
     directory: Arc<Directory>,
@@ -147,13 +151,30 @@ fn inside(directory: &Directory) -> Result<Vec<PathBuf>, EngineError> {
     Ok(names)
 }
 
+/// Directories of killed backups and restores, and empty ones reserved by another command. They
+/// have a user's name, so their parts identify them, without the file that completes them.
+#[derive(Debug)]
+pub struct FillingLeftover;
+
+impl Leftover for FillingLeftover {
+    fn claim(&self, marked: &Path) -> Option<Claim> {
+        let is_whole = || [MANIFEST, CATALOG].iter().any(|last| marked.join(last).symlink_metadata().is_ok());
+        (marked.is_dir() && !is_whole()).then_some(Claim::Parts)
+    }
+
+    fn makes(&self, part: &Part<'_>) -> bool {
+        let is_directory = part.name == Path::new(MIRROR);
+        is_left_over(part.name)
+            && part.kind == if is_directory { PartKind::Directory } else { PartKind::File }
+    }
+}
+
 /// True for a name that a backup or a restore creates in its directory before its last file. A
 /// directory with such names only, and the mark of a dead process, is the remains of a killed one.
-#[must_use]
-pub fn is_left_over(name: &Path) -> bool {
+fn is_left_over(name: &Path) -> bool {
     let text = name.to_str().unwrap_or_default();
     let is_last = text == CATALOG || text == MANIFEST;
-    let directory = text == "mirror";
+    let directory = text == MIRROR;
     let fresh = text.strip_suffix(".new").unwrap_or(text);
     name == Path::new(MARK)
         || directory

@@ -59,6 +59,8 @@ pub mod record;
 mod runs;
 pub mod validate;
 
+pub use output::{OutputLeftover, unfinished};
+
 use crate::parallel::servers;
 use crate::sort::area::RecordSink;
 use crate::sort::merge_plan::{self, MergeShape};

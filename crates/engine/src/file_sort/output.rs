@@ -11,6 +11,7 @@
 use crate::file_sort::BLOCK_BYTES;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
+use plumb_host::leftover::{Claim, Leftover, Part};
 use plumb_host::owner::Owner;
 use plumb_io::{Arena, Channel, Disk, File, IoBuffer, IoError, Operation, Request, Space};
 use std::collections::BTreeMap;
@@ -30,6 +31,32 @@ pub(crate) struct OutputFile<'i> {
     _owner: Option<Owner>,
 }
 
+/// Suffix of an output's name until it is complete.
+const UNFINISHED: &str = ".unfinished";
+
+/// Returns the name of an output until it is complete.
+#[must_use]
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(UNFINISHED);
+    PathBuf::from(name)
+}
+
+/// Unfinished outputs of killed sorts and exports.
+#[derive(Debug)]
+pub struct OutputLeftover;
+
+impl Leftover for OutputLeftover {
+    fn claim(&self, marked: &Path) -> Option<Claim> {
+        let is_named = marked.as_os_str().to_string_lossy().ends_with(UNFINISHED);
+        (is_named && !marked.is_dir()).then_some(Claim::Name)
+    }
+
+    fn makes(&self, part: &Part<'_>) -> bool {
+        part.is_file()
+    }
+}
+
 impl<'i> OutputFile<'i> {
     /// Makes a file of `bytes` bytes under the name `PATH.unfinished`.
     pub fn create(
@@ -46,9 +73,7 @@ impl<'i> OutputFile<'i> {
         if taken(path) {
             return Err(EngineError::FileExists { path: path.to_path_buf() });
         }
-        let mut name = path.as_os_str().to_owned();
-        name.push(".unfinished");
-        let unfinished = PathBuf::from(name);
+        let unfinished = unfinished(path);
         if taken(&unfinished) {
             return Err(EngineError::Unfinished { path: unfinished });
         }

@@ -242,3 +242,12 @@ fn what_a_disk_did_in_two_times_adds_up_to_both() {
     sum.add(&at(7).since(&at(3)));
     assert_eq!(sum, at(7).since(&at(1)));
 }
+
+#[test]
+fn pages_of_some_file_systems_show_no_path_of_requests() {
+    for (file_system, name) in [(FUSE, "FUSE"), (OVERLAYFS, "overlayfs"), (TMPFS, "tmpfs"), (ZFS, "ZFS")] {
+        assert!(untold(file_system).is_some_and(|why| why.contains(name)), "{name}");
+    }
+    const EXT4: u64 = 0xef53;
+    assert_eq!(untold(EXT4), None);
+}

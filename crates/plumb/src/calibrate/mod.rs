@@ -239,7 +239,8 @@ fn files(
 ) -> Result<Vec<(String, String)>, Failure> {
     let reports = rendered(report).map(|(name, text)| (name.to_string(), text));
     let records = [(CALIBRATION.to_string(), record), (record::FILE.to_string(), json(provenance)?)];
-    Ok(reports.into_iter().chain(records).chain(tables(calibration, prefix)).collect())
+    // The measurement first: without it a bundle is half.
+    Ok(records.into_iter().chain(reports).chain(tables(calibration, prefix)).collect())
 }
 
 /// Returns the CSV files of a bundle: name and text.

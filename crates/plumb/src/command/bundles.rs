@@ -9,7 +9,6 @@ use crate::targets::KINDS;
 use plumb_record::Record;
 use plumb_record::calendar::Moment;
 use plumb_record::{self as record, outside};
-use plumb_run::orphans;
 use plumb_study::bundle::{CALIBRATION, REPORTS, STUDY, run_record};
 use plumb_study::definition;
 use plumb_units::{Bytes, Nanos};
@@ -39,7 +38,7 @@ pub struct Found {
 /// Returns the bundles in `plumb-reports` below a directory and the commands that ended early
 /// there, the oldest first. A missing directory has none.
 pub fn find(directory: &Path) -> Result<Vec<Found>, Failure> {
-    let reports = directory.join(orphans::REPORTS);
+    let reports = directory.join(crate::bundle::REPORTS);
     if !reports.exists() {
         return Ok(Vec::new());
     }

@@ -11,6 +11,7 @@ use crate::outcome::Outcome;
 use crate::output::{self, aligned_under_head};
 use crate::{database, types};
 use plumb_engine::cache::CacheReader;
+use plumb_engine::file_sort::unfinished;
 use plumb_engine::index::btree::BTree;
 use plumb_engine::storage::control::{Index, stored_name};
 use plumb_engine::storage::tablespace::Purpose;
@@ -386,9 +387,7 @@ impl NewFile {
         if fs::symlink_metadata(path).is_ok() {
             return Err(EngineError::FileExists { path: path.to_path_buf() }.into());
         }
-        let mut name = path.as_os_str().to_owned();
-        name.push(".unfinished");
-        let unfinished = PathBuf::from(name);
+        let unfinished = unfinished(path);
         let refused = |error: io::Error| {
             let elsewhere = "name a file in a directory that may be written";
             let cure = plumb_io::cure(&error, path, elsewhere);

@@ -9,8 +9,9 @@ use plumb_foreign::stored;
 use plumb_foreign::{Import as Imported, READERS, Source, import};
 use plumb_pages::run::findings;
 use plumb_report::{Document, text};
-use plumb_study::bundle::Reservation;
-use std::path::{Path, PathBuf};
+use plumb_study::bundle::{Reservation, refused};
+use std::fs;
+use std::path::Path;
 
 /// Imports all reports of all files. After the others, fails on the first file without a known
 /// report, and with `--strict` on one that was cut short or has a line that is not understood.
@@ -166,14 +167,23 @@ fn keep(directory: &Path, all: &[Imported]) -> Result<(), Failure> {
             import.imported.file, import.imported.line
         ));
     }
+    if kept.is_empty() {
+        return Ok(());
+    }
+    // One mark for all, so that a second command removes what a killed one left.
+    let reservation = Reservation::named(directory)?;
     for (number, import) in (1..).zip(&kept) {
-        let place: PathBuf =
-            if kept.len() == 1 { directory.to_path_buf() } else { directory.join(format!("{number}")) };
+        let mut place = reservation.directory().to_path_buf();
+        if kept.len() > 1 {
+            place.push(format!("{number}"));
+            fs::create_dir(&place).map_err(|source| refused(&place, source))?;
+        }
         let Some(record) = &import.record else { continue };
-        let reservation = Reservation::named(&place)?;
         let mut files = bundle::of_run(record, &document(import))?;
         files.push((stored::FILE.to_string(), stored::text(&import.report)));
-        output::print(&bundle::listed(&bundle::write(reservation.directory(), &files)?))?;
+        // The record last: without it a bundle is half.
+        files.rotate_left(1);
+        output::print(&bundle::listed(&bundle::write(&place, &files)?))?;
     }
     Ok(())
 }

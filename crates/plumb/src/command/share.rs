@@ -13,7 +13,7 @@ use plumb_foreign::{READERS, Source, share, stored};
 use plumb_pages::{rendered, study};
 use plumb_record::share::Tokens;
 use plumb_record::{FILE, Record};
-use plumb_study::bundle::{CALIBRATION, STUDY, publish};
+use plumb_study::bundle::{CALIBRATION, Reservation, STUDY};
 use plumb_study::share::{Shared, of_claim, of_run, of_study, shipped, write};
 use plumb_study::verify;
 use plumb_workload::WORKLOADS;
@@ -33,10 +33,11 @@ pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
     arguments.name.iter().for_each(|name| tokens.unlist(name));
     let files = copied(&arguments.bundle, &mut tokens)?;
     let is_study = arguments.bundle.join(STUDY).is_file();
-    let verified = publish(&arguments.output, |directory| {
-        write(&files, directory)?;
-        is_study.then(|| verify::verify(directory, KINDS, study::rendered)).transpose()
-    })?;
+    let reservation = Reservation::named(&arguments.output)?;
+    write(&files, reservation.directory())?;
+    drop(reservation);
+    let verify = || verify::verify(&arguments.output, KINDS, study::rendered);
+    let verified = is_study.then(verify).transpose()?;
     let left_out = tokens.dropped;
     if arguments.json {
         let rows =

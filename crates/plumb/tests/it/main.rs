@@ -32,6 +32,7 @@
 //! - `trace`: every request of a run, printed from its bundle.
 //! - `backup`: backups there and back.
 //! - `faults`: bad input, damage, two processes, no room, Ctrl-C.
+//! - `kills`: makers of leftovers, each killed at three moments.
 //! - `full_disk`: commands on a file system without room.
 //! - `memory_files`: overlayfs and tmpfs, whose page cache says nothing of a device.
 //! - `limits`: fewer threads, rings and less memory than requested.
@@ -54,6 +55,7 @@ mod foreign_text;
 mod full_disk;
 mod hostile_text;
 mod import;
+mod kills;
 mod large_sort;
 mod limits;
 mod memory_files;

@@ -4,7 +4,7 @@
 
 use crate::bundles::{signal, wait_for};
 use crate::faults::end_of;
-use crate::program::{command, fine, names, plumb, refused, wait_until, wait_until_it_handles_signals};
+use crate::program::{fine, names, plumb, refused, wait_until, wait_until_it_handles_signals};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -109,6 +109,49 @@ fn what_a_killed_backup_or_restore_left_goes_and_a_whole_one_stays() {
     let said = fine(here, ["clean"]);
     assert!(said.contains("stays: plumb did not make ./copy/users02.dbf\n"), "{said}");
     assert_eq!(names(&here.join("copy")).len(), 7);
+}
+
+/// A killed import or copy leaves a part of a bundle, without the file by which a reader knows it.
+#[test]
+fn a_half_bundle_goes_and_a_whole_one_or_a_begun_study_stays() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let left = |files: &[&str]| {
+        let _ = fs::remove_dir_all(here.join("b"));
+        for file in files.iter().chain(&["plumb-owner"]) {
+            let file = here.join("b").join(file);
+            fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            fs::write(file, "plumb 4194305 started 1\n").expect("a file");
+        }
+    };
+    let halves: [&[&str]; 5] = [
+        &["report.txt", "imported.json"],
+        &["1/record.json", "2/report.txt"],
+        &["report.txt.new"],
+        &["environment.json", "order.json", "runs/0001.json", "manifest.sha256"],
+        &["study.toml", "manifest.sha256"],
+    ];
+    for half in halves {
+        left(half);
+        let said = fine(here, ["clean"]);
+        assert!(said.contains("./b ") && names(here).is_empty(), "{half:?}: {said}");
+    }
+    let wholes: [&[&str]; 3] =
+        [&["record.json"], &["calibration.json", "x.csv"], &["study.toml", "order.json", "runs/0001.json"]];
+    for whole in wholes {
+        left(whole);
+        assert_eq!(fine(here, ["clean"]), ".: no killed process left anything\n", "{whole:?}");
+        assert!(here.join("b").join(whole[0]).exists());
+    }
+    left(&["report.txt", "mine"]);
+    assert!(fine(here, ["clean"]).contains("stays: plumb did not make ./b/mine\n"));
+    // The next command takes the place of a killed one, and names no study that could go on.
+    fs::write(here.join("notes.txt"), "of host db17.example.com\n").expect("a file");
+    left(&["order.json", "runs/0001.json"]);
+    fine(here, ["share", "notes.txt", "--output", "b"]);
+    assert_eq!(names(&here.join("b")), ["notes.txt"]);
+    let (_, line) = refused(here, ["share", "notes.txt", "--output", "b"]);
+    assert!(line.contains("it has contents") && !line.contains("--resume"), "{line}");
 }
 
 /// A run has a directory in every place that its settings and arguments name.

@@ -23,7 +23,7 @@ const AMOUNTS: [(&str, &str, &[&str]); 6] = [
 /// A made-up report in the shape of AWR.
 const AWR: &str = include_str!("../../../foreign/tests/it/fixtures/awr_11204.txt");
 /// A made-up plan in the shape of DBMS_XPLAN.
-const PLAN: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_old.txt");
+const PLAN: &str = include_str!("../../../foreign/src/format/plan/fixtures/upgrade_old.txt");
 const CLAIM: &str =
     "statement = \"x\"\n[source]\ntitle = \"t\"\nauthor = \"a\"\ndate = \"2026\"\nplace = \"p\"\n";
 

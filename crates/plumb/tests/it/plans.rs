@@ -4,13 +4,13 @@ use crate::program::{fine, refused};
 use std::fs;
 use std::path::Path;
 
-const FIRST_ROWS: &str = include_str!("../../../foreign/src/plan/fixtures/first_rows.txt");
-const OLD: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_old.txt");
-const NEW: &str = include_str!("../../../foreign/src/plan/fixtures/upgrade_new.txt");
-const ROLLUP: &str = include_str!("../../../foreign/src/plan/fixtures/rollup.txt");
-const COPIED: &str = include_str!("../../../foreign/src/plan/fixtures/copied.txt");
-const TRIGGERS: &str = include_str!("../../../foreign/src/plan/fixtures/triggers.txt");
-const EXPLAIN: &str = include_str!("../../../foreign/src/plan/fixtures/explain.txt");
+const FIRST_ROWS: &str = include_str!("../../../foreign/src/format/plan/fixtures/first_rows.txt");
+const OLD: &str = include_str!("../../../foreign/src/format/plan/fixtures/upgrade_old.txt");
+const NEW: &str = include_str!("../../../foreign/src/format/plan/fixtures/upgrade_new.txt");
+const ROLLUP: &str = include_str!("../../../foreign/src/format/plan/fixtures/rollup.txt");
+const COPIED: &str = include_str!("../../../foreign/src/format/plan/fixtures/copied.txt");
+const TRIGGERS: &str = include_str!("../../../foreign/src/format/plan/fixtures/triggers.txt");
+const EXPLAIN: &str = include_str!("../../../foreign/src/format/plan/fixtures/explain.txt");
 
 fn write(here: &Path) {
     let files = [

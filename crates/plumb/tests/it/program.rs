@@ -18,6 +18,8 @@ pub struct Ended {
 pub fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     // Without a limit of columns, so that output does not depend on the terminal.
+    // Journals of a developer's own studies are in no list.
+    command.env("XDG_STATE_HOME", directory);
     command.current_dir(directory).stdin(Stdio::null()).env_remove("COLUMNS");
     command
 }

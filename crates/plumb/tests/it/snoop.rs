@@ -280,3 +280,12 @@ fn targets_that_do_not_exist_are_refused_in_one_line() {
     }
     assert!(names(here).is_empty(), "{:?}", names(here));
 }
+
+/// The kernel shows the counters of an ended process to root alone.
+#[test]
+fn a_command_that_has_ended_before_its_first_sample_is_no_error_for_another_user() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(ended) = as_nobody(directory.path(), &["snoop", "--sample", "--", "true"]) else { return };
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("cannot be read"), "{}", ended.stderr);
+}

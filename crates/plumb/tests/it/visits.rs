@@ -7,9 +7,10 @@ use plumb_events::Cancel;
 use plumb_postgres::cluster::{Cluster, Creation, RunningServer};
 use plumb_postgres::installation::Installation;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 const SIZES: &str = r#"
@@ -38,14 +39,14 @@ expect = "differs"
 "#;
 
 /// A server of others, and the directory of a study. The fields are dropped in this order.
-struct Host {
+pub struct Host {
     server: RunningServer,
     cluster: Cluster,
     place: TempDir,
 }
 
 impl Host {
-    fn start() -> Option<Host> {
+    pub fn start() -> Option<Host> {
         let installation = match Installation::find(None) {
             Ok(found) => found,
             Err(error) => {
@@ -67,7 +68,7 @@ impl Host {
         self.place.path()
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("postgres:///postgres?host={}", self.cluster.data().display())
     }
 
@@ -84,7 +85,8 @@ impl Host {
     fn journals(&self) -> Vec<PathBuf> {
         let directory = self.here().join("state/plumb");
         let names = if directory.exists() { names(&directory) } else { Vec::new() };
-        names.into_iter().map(|name| directory.join(name)).collect()
+        let journals = names.into_iter().filter(|name| name.starts_with("undo-"));
+        journals.map(|name| directory.join(name)).collect()
     }
 
     /// Starts the study, and waits until its first run has ended.
@@ -147,7 +149,8 @@ fn a_killed_study_on_a_server_is_undone_by_its_journal() {
     let named = journal.to_str().expect("text");
     let asked = host.run(&["undo", named]);
     assert!(
-        asked.code == Some(1) && asked.stderr.contains("  ALTER SYSTEM RESET max_wal_size\n"),
+        asked.code == Some(1)
+            && asked.stderr.contains("  ALTER SYSTEM RESET max_wal_size, if it is 2GB or 3GB\n"),
         "{asked:?}"
     );
     assert!(asked.stderr.contains("nothing was done: there is no terminal"), "{asked:?}");
@@ -184,6 +187,129 @@ fn a_killed_study_on_a_server_is_undone_by_its_journal() {
     assert_eq!((host.size(), host.databases(), host.journals()), (size, 3, Vec::new()));
     let report = fs::read_to_string(host.here().join("d/report.txt")).expect("a report");
     assert!(report.contains("on this machine, receipts: outside and inside"), "{report}");
+}
+
+/// Writes a journal with the right hash, as any user can.
+fn forged(path: &Path, address: &str) {
+    let content = format!(
+        "{{\"format\":1,\"server\":\"system 1\",\"address\":\"{address}\",\"made\":\"then\",\"settings\":[{{\"name\":\
+         \"max_wal_size\",\"before\":null,\"in_force\":\"1\",\"ours\":[\"1\"]}}]}}"
+    );
+    let script = "printf '%s\\n' \"$0\"; printf %s \"$0\" | sha256sum | cut -d' ' -f1";
+    let text = Command::new("sh").args(["-c", script, &content]).output().expect("sh").stdout;
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a mode");
+}
+
+#[test]
+fn a_journal_connects_to_nothing_before_it_was_agreed_to() {
+    let place = tempfile::tempdir().expect("a directory");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a mode");
+    let url = format!("postgres://me@{}/d", listener.local_addr().expect("an address"));
+    let state = place.path().join("state/plumb");
+    fs::create_dir_all(&state).expect("a directory");
+    let (own, strange) = (state.join("undo-0123456789abcdef.json"), place.path().join("strange.json"));
+    forged(&own, &url);
+    forged(&strange, &url);
+    let run = |path: &Path, more: &[&str]| {
+        let mut command = command(place.path());
+        command.args(["undo", path.to_str().expect("text")]).args(more);
+        command.env("XDG_STATE_HOME", place.path().join("state")).env("PGPASSWORD", "geheim");
+        let output = command.output().expect("it starts");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(output.status.code() == Some(1) && !said.contains("geheim"), "{said}");
+        said
+    };
+    let said = run(&own, &[]);
+    assert!(said.contains(&format!("connect to {url}")) && said.contains("there is no terminal"), "{said}");
+    for more in [&[][..], &["--yes"]] {
+        let said = run(&strange, more);
+        assert!(
+            said.contains("a stranger may have written the address in it") && said.contains(&url),
+            "{said}"
+        );
+    }
+    assert!(listener.accept().is_err(), "nothing connected");
+    // With a target it is asked for, too.
+    let said = run(&strange, &["--target", &url]);
+    assert!(said.contains("there is no terminal") && listener.accept().is_err(), "{said}");
+}
+
+#[test]
+fn programs_that_a_study_names_are_never_run_by_root() {
+    if plumb_host::rights::caller() != 0 {
+        println!("skipped: only root runs servers as another user");
+        return;
+    }
+    let place = tempfile::Builder::new().prefix("plumb-it-").tempdir_in("/var/tmp").expect("a directory");
+    let here = place.path();
+    fs::set_permissions(here, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let (bin, ran) = (here.join("bin"), here.join("ran"));
+    fs::create_dir(&bin).expect("a directory");
+    fs::write(&ran, "").expect("a file");
+    fs::set_permissions(&ran, fs::Permissions::from_mode(0o666)).expect("a mode");
+    for name in ["postgres", "initdb", "pg_config", "id", "test"] {
+        let script = format!(
+            "#!/bin/sh\necho {name} $(/usr/bin/id -u) >> {}\necho 'postgres (PostgreSQL) 15.1'\n",
+            ran.display()
+        );
+        fs::write(bin.join(name), script).expect("a program");
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+    let named = bin.to_str().expect("text");
+    plumb(here, ["study", "pg-sort-memory", "--check", "--server", named]);
+    let said = fs::read_to_string(&ran).expect("a file");
+    assert!(said.contains("postgres ") && said.lines().all(|line| !line.ends_with(" 0")), "{said}");
+    // A directory in which plumb happens to run is no place of programs.
+    fs::write(&ran, "").expect("a file");
+    for path in ["", ":/usr/bin:/bin", "/usr/bin:/bin:", ".:/usr/bin:/bin"] {
+        let mut command = command(&bin);
+        command.args(["study", "pg-sort-memory", "--check"]).env("PATH", path);
+        command.output().expect("it starts");
+    }
+    assert_eq!(fs::read_to_string(&ran).expect("a file"), "");
+}
+
+#[test]
+fn variables_of_clients_do_not_reach_a_server_of_plumbs_own() {
+    let place = tempfile::Builder::new().prefix("plumb-it-").tempdir_in("/var/tmp").expect("a directory");
+    if let Err(error) = Installation::find(None) {
+        println!("skipped: {error}");
+        return;
+    }
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let mut command = command(place.path());
+    command.args([
+        "study",
+        "pg-sort-memory",
+        "--rows",
+        "2K",
+        "--blocks",
+        "1",
+        "--bundle",
+        "b",
+        "--path",
+        ".",
+    ]);
+    command.env("PGPORT", "55432").env("PGOPTIONS", "-c nonsense=1").env("PGDATA", "/nowhere");
+    let output = command.output().expect("it starts");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(output.status.code().is_some_and(|code| code != 1 && code != 2), "{said}");
+}
+
+#[test]
+fn a_mistyped_address_is_refused_without_its_password() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for target in
+        ["Postgres://u:geheim@h/x", "postgres:/u:geheim@h/x", "u:geheim@h", "postgresql//u:geheim@h/x"]
+    {
+        for words in [&["study", "pg-sort-memory"][..], &["plans", "--query", "q.sql"]] {
+            let (code, line) = refused(directory.path(), words.iter().copied().chain(["--target", target]));
+            assert!(code == 2 && !line.contains("geheim"), "{target}: {code} {line}");
+            assert!(line.contains("postgres://USER@HOST/DATABASE"), "{target}: {line}");
+        }
+    }
 }
 
 #[test]

@@ -13,19 +13,19 @@ use super::local::Whereabouts;
 use crate::PostgresError;
 use crate::address::ServerAddress;
 use crate::session::ServerSession;
-use postgres::Row;
+use tokio_postgres::Row;
 
 const OLDEST: i32 = 140_000;
-const FACTS: &str = "select current_setting('server_version'), current_setting('server_version_num')::int, \
-                     pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on', \
-                     (select rolcreatedb or rolsuper from pg_roles where rolname = current_user), \
+const FACTS: &str = "select pg_catalog.current_setting('server_version'), pg_catalog.current_setting('server_version_num')::int, \
+                     pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('default_transaction_read_only') = 'on', \
+                     (select rolcreatedb or rolsuper from pg_catalog.pg_roles where rolname = current_user), \
                      current_user::text, \
-                     current_setting('is_superuser') = 'on'";
+                     pg_catalog.current_setting('is_superuser') = 'on'";
 /// Process of a session with its start, and the time, in seconds.
-const MEETING: &str = "select pg_backend_pid(), (select extract(epoch from backend_start)::float8 \
-                       from pg_stat_activity where pid = pg_backend_pid()), \
-                       extract(epoch from clock_timestamp())::float8, \
-                       exists(select from pg_stat_activity where pid = pg_backend_pid())";
+const MEETING: &str = "select pg_catalog.pg_backend_pid(), (select extract(epoch from backend_start)::float8 \
+                       from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid()), \
+                       extract(epoch from pg_catalog.clock_timestamp())::float8, \
+                       exists(select from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid())";
 const DURING: &str = "the server is looked at";
 
 /// A server's word about itself.

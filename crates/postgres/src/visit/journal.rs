@@ -15,6 +15,7 @@
 //! - A value is put back only if the present one is the study's. Another one was set meanwhile.
 //! - It names numbers, truth values and words of a list, never text: a command or a path in a
 //!   forged journal would run with the server's rights.
+//! - It names no value that a study would not set ([`never`]).
 //!
 //! It has no password: the address is the one that is shown.
 //!
@@ -22,6 +23,7 @@
 
 use crate::PostgresError;
 use crate::address::Variables;
+use crate::receipts::is_on;
 use plumb_host::regular::{open_regular, read_at_most};
 use plumb_host::rights::caller;
 use plumb_units::hex;
@@ -32,12 +34,25 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// Start of the names of journals.
+pub const PREFIX: &str = "undo-";
 const FORMAT: u32 = 1;
 /// Most bytes of a file, settings of a journal, values of a setting, bytes of a value.
 const BYTES_MOST: u64 = 1 << 20;
 const SETTINGS_MOST: usize = 100;
 const VALUES_MOST: usize = 100;
 const VALUE_BYTES_MOST: usize = 200;
+/// Settings without which a crash damages data.
+pub(super) const OF_CRASHES: [&str; 2] = ["fsync", "full_page_writes"];
+/// Settings of access, next to those of TLS, and settings that others' safety depends on.
+const OF_ACCESS: [&str; 6] = [
+    "allow_alter_system",
+    "db_user_namespace",
+    "idle_replication_slot_timeout",
+    "krb_caseins_users",
+    "max_slot_wal_keep_size",
+    "restart_after_crash",
+];
 /// Bytes of a name, as the server has them.
 const NAME_MOST: usize = 63;
 
@@ -74,12 +89,16 @@ pub struct ChangedSetting {
     pub ours: Vec<String>,
 }
 
-/// A journal's file, which this process holds.
+/// A file in the state directory, with a lock that this process holds.
 #[derive(Debug)]
-pub struct JournalFile {
+pub(super) struct HeldFile {
     path: PathBuf,
     _lock: File,
 }
+
+/// A journal's file, which this process holds.
+#[derive(Debug)]
+pub struct JournalFile(HeldFile);
 
 /// Returns the directory of journals; `None` without a home.
 #[must_use]
@@ -92,57 +111,43 @@ pub fn directory(variables: Variables<'_>) -> Option<PathBuf> {
 /// Returns the path of a server's journal: one for each server.
 #[must_use]
 pub fn path_in(directory: &Path, server: &str) -> PathBuf {
-    directory.join(format!("undo-{}.json", &hex(&Sha256::digest(server.as_bytes()))[..16]))
+    directory.join(format!("{PREFIX}{}.json", &hex(&Sha256::digest(server.as_bytes()))[..16]))
 }
 
-impl JournalFile {
-    /// Writes a journal and syncs it with its directory.
-    ///
-    /// # Errors
-    /// If another journal of the server is there, or the file cannot be written.
-    pub fn make(directory: &Path, journal: &Journal) -> Result<JournalFile, PostgresError> {
-        let path = path_in(directory, &journal.server);
-        let wrong = |source| PostgresError::File { what: "cannot write", path: path.clone(), source };
+impl HeldFile {
+    /// Writes a file and syncs it with its directory; it gets its name when it is whole and locked.
+    pub fn make(path: &Path, text: &str) -> Result<HeldFile, PostgresError> {
+        let wrong = |source| PostgresError::File { what: "cannot write", path: path.to_path_buf(), source };
+        let directory = path.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(wrong)?;
         let draft = path.with_extension(format!("{}.draft", std::process::id()));
         let _ = fs::remove_file(&draft);
         let open = File::options().read(true).write(true).create_new(true).mode(0o600).open(&draft);
         let mut file = open.map_err(wrong)?;
         file.lock().map_err(wrong)?;
-        let whole = file.write_all(written(journal).as_bytes()).and_then(|()| file.sync_all());
-        let linked = whole.and_then(|()| fs::hard_link(&draft, &path));
+        let whole = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let linked = whole.and_then(|()| fs::hard_link(&draft, path));
         let _ = fs::remove_file(&draft);
-        linked.map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => PostgresError::Unfit(format!(
-                "{}: another study has just begun to change settings of this server; wait for its end",
-                path.display()
-            )),
-            _ => wrong(source),
-        })?;
+        linked.map_err(wrong)?;
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(wrong)?;
-        Ok(JournalFile { path, _lock: file })
+        Ok(HeldFile { path: path.to_path_buf(), _lock: file })
     }
 
-    /// Reads the journal of a process that has ended, and holds it from now on.
-    ///
-    /// # Errors
-    /// If a process holds it, others may write it, or it is no whole journal.
-    pub fn take(path: &Path) -> Result<(JournalFile, Journal), PostgresError> {
+    /// Reads the file of a process that has ended, and holds it from now on. Fails with `running`
+    /// while the process lives.
+    pub fn take(path: &Path, running: &str) -> Result<(HeldFile, Vec<u8>), PostgresError> {
         let wrong = |source| PostgresError::File { what: "cannot read", path: path.to_path_buf(), source };
         let refused = |why: String| PostgresError::Unfit(format!("{}: {why}", path.display()));
         let file = open_regular(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => refused(
-                "there is no such journal; one that was carried out is removed, and its settings are back"
+                "there is no such file; a journal that was carried out is removed, and its settings are back"
                     .to_string(),
             ),
             _ => wrong(source),
         })?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let why = "the study that made this journal is running; it puts the values back at its end";
-                return Err(refused(why.to_string()));
-            }
+            Err(TryLockError::WouldBlock) => return Err(refused(running.to_string())),
             Err(TryLockError::Error(source)) => return Err(wrong(source)),
         }
         let found = file.metadata().map_err(wrong)?;
@@ -155,13 +160,49 @@ impl JournalFile {
         }
         let copy = file.try_clone().map_err(wrong)?;
         let bytes = read_at_most(copy.into(), BYTES_MOST).map_err(wrong)?;
-        let journal = read(&bytes).map_err(refused)?;
-        Ok((JournalFile { path: path.to_path_buf(), _lock: file }, journal))
+        Ok((HeldFile { path: path.to_path_buf(), _lock: file }, bytes))
+    }
+
+    /// Removes the file.
+    pub fn remove(self) -> Result<(), PostgresError> {
+        let wrong = |source| PostgresError::File { what: "cannot remove", path: self.path.clone(), source };
+        fs::remove_file(&self.path).map_err(wrong)
+    }
+}
+
+impl JournalFile {
+    /// Writes a journal and syncs it with its directory.
+    ///
+    /// # Errors
+    /// If another journal of the server is there, or the file cannot be written.
+    pub fn make(directory: &Path, journal: &Journal) -> Result<JournalFile, PostgresError> {
+        let path = path_in(directory, &journal.server);
+        let made = HeldFile::make(&path, &written(journal));
+        made.map(JournalFile).map_err(|error| match &error {
+            PostgresError::File { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                PostgresError::Unfit(format!(
+                    "{}: another study has just begun to change settings of this server; wait for its end",
+                    path.display()
+                ))
+            }
+            _ => error,
+        })
+    }
+
+    /// Reads the journal of a process that has ended, and holds it from now on.
+    ///
+    /// # Errors
+    /// If a process holds it, others may write it, or it is no whole journal.
+    pub fn take(path: &Path) -> Result<(JournalFile, Journal), PostgresError> {
+        let running = "the study that made this journal is running; it puts the values back at its end";
+        let (held, bytes) = HeldFile::take(path, running)?;
+        let refused = |why: String| PostgresError::Unfit(format!("{}: {why}", path.display()));
+        Ok((JournalFile(held), read(&bytes).map_err(refused)?))
     }
 
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0.path
     }
 
     /// Removes the file: all values are back.
@@ -169,16 +210,21 @@ impl JournalFile {
     /// # Errors
     /// The kernel's.
     pub fn remove(self) -> Result<(), PostgresError> {
-        let wrong = |source| PostgresError::File { what: "cannot remove", path: self.path.clone(), source };
-        fs::remove_file(&self.path).map_err(wrong)
+        self.0.remove()
     }
 }
 
-/// Returns the text of a journal's file.
-fn written(journal: &Journal) -> String {
-    let content = serde_json::to_string(journal).unwrap_or_default();
+/// Returns the text of a file: a line of JSON, and its hash.
+pub(super) fn written<C: Serialize>(content: &C) -> String {
+    let content = serde_json::to_string(content).unwrap_or_default();
     let hash = hex(&Sha256::digest(content.as_bytes()));
     format!("{content}\n{hash}\n")
+}
+
+/// Returns the line of JSON if the hash is its own.
+pub(super) fn content(bytes: &[u8]) -> Option<&str> {
+    let (content, rest) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    (rest == format!("{}\n", hex(&Sha256::digest(content.as_bytes())))).then_some(content)
 }
 
 /// Reads the text of a journal's file, which another may have written.
@@ -187,11 +233,7 @@ fn read(bytes: &[u8]) -> Result<Journal, String> {
         "it is no whole undo journal: its hash is not that of its content; it changes nothing: put the settings that it \
             names back by hand, then remove it".to_string()
     };
-    let text = std::str::from_utf8(bytes).map_err(|_| torn())?;
-    let (content, rest) = text.split_once('\n').ok_or_else(torn)?;
-    if rest != format!("{}\n", hex(&Sha256::digest(content.as_bytes()))) {
-        return Err(torn());
-    }
+    let content = content(bytes).ok_or_else(torn)?;
     let journal: Journal =
         serde_json::from_str(content).map_err(|error| format!("it is no undo journal: {error}"))?;
     if journal.format != FORMAT {
@@ -221,10 +263,24 @@ fn require(setting: &ChangedSetting) -> Result<(), String> {
         return Err(format!("{name} has {} values, expected 1 to {VALUES_MOST}", ours.len()));
     }
     let mut values = before.iter().chain(ours).chain([in_force]);
-    match values.find(|value| !is_plain(value)) {
-        Some(value) => Err(format!("{name} = {value:?} is no number, truth value or word")),
+    if let Some(value) = values.find(|value| !is_plain(value)) {
+        return Err(format!("{name} = {value:?} is no number, truth value or word"));
+    }
+    let mut values = before.iter().chain(ours).chain([in_force]);
+    match values.find_map(|value| never(name, value)) {
+        Some(why) => Err(format!("{name}: {why}")),
         None => Ok(()),
     }
+}
+
+/// Returns the reason why plumb never gives a setting a value, neither in a study nor on the way
+/// back.
+pub(super) fn never(name: &str, value: &str) -> Option<&'static str> {
+    if OF_CRASHES.contains(&name) && !is_on(value) {
+        return Some("off lets a crash damage the data of others; run this study without --target");
+    }
+    (OF_ACCESS.contains(&name) || name.starts_with("ssl"))
+        .then_some("it decides who may connect, or what replicas and the administrator rely on, and plumb does not set it")
 }
 
 fn is_of_name(letter: char) -> bool {
@@ -307,11 +363,71 @@ mod tests {
         assert!(refused(|it| it.settings[0].before = Some("'; x".into())).contains("no number"));
         assert!(refused(|it| it.settings[0].ours = vec!["/bin/sh".into()]).contains("no number"));
         assert!(refused(|it| it.settings[0].ours.clear()).contains("0 values"));
+        for name in ["fsync", "full_page_writes"] {
+            let off = ChangedSetting {
+                name: name.to_string(),
+                before: Some("off".to_string()),
+                in_force: "on".to_string(),
+                ours: vec!["on".to_string()],
+            };
+            let of =
+                |set: ChangedSetting| read(written(&new("s", "a", "m".to_string(), vec![set])).as_bytes());
+            assert!(of(off.clone()).expect_err("before").contains("a crash damage the data"));
+            let in_force = ChangedSetting { before: None, in_force: "0".to_string(), ..off.clone() };
+            assert!(of(in_force).expect_err("in force").contains("a crash damage the data"));
+            let ours = ChangedSetting { before: None, ours: vec!["off".to_string()], ..off.clone() };
+            assert!(of(ours).expect_err("ours").contains("a crash damage the data"));
+            of(ChangedSetting { before: Some("on".to_string()), ..off }).expect("on");
+        }
+        assert!(refused(|it| it.settings[0].name = "ssl_ciphers".into()).contains("who may connect"));
         assert!(refused(|it| it.address = "postgres://h\n\u{1b}[2J".into()).contains("control characters"));
         let more = written(&journal()).replacen("{\"format\"", "{\"more\":1,\"format\"", 1);
         let (content, _) = more.split_once('\n').expect("two lines");
         let more = format!("{content}\n{}\n", hex(&Sha256::digest(content.as_bytes())));
         assert!(read(more.as_bytes()).expect_err("unknown").contains("unknown field"));
+    }
+
+    #[test]
+    fn a_forged_journal_has_nothing_that_a_study_would_not_set() {
+        const NAMES: [&str; 10] = [
+            "fsync",
+            "full_page_writes",
+            "max_wal_size",
+            "ssl",
+            "archive_command",
+            "autovacuum",
+            "a; drop table t",
+            "restart_after_crash",
+            "\u{1b}[2J",
+            "",
+        ];
+        const VALUES: [&str; 10] =
+            ["on", "off", "0", "1GB", "/bin/sh -c id", "'; select 1", "lz4", "fal", "-1", "\u{202e}"];
+        let mut random = plumb_units::SplitMix(65);
+        let mut taken = 0;
+        for _ in 0..200 {
+            let mut pick = |known: &[&str; 10]| known[random.below(10) as usize].to_string();
+            let setting = ChangedSetting {
+                name: pick(&NAMES),
+                before: Some(pick(&VALUES)),
+                in_force: pick(&VALUES),
+                ours: vec![pick(&VALUES)],
+            };
+            let forged = new("system 1", "postgres://h/d", pick(&VALUES), vec![setting]);
+            match read(written(&forged).as_bytes()) {
+                Ok(journal) => {
+                    taken += 1;
+                    let set = &journal.settings[0];
+                    let values = [&set.in_force, &set.ours[0]].into_iter().chain(&set.before);
+                    for value in values {
+                        assert!(is_plain(value) && never(&set.name, value).is_none(), "{set:?}");
+                    }
+                    assert!(set.name != "ssl" && set.name != "restart_after_crash", "{set:?}");
+                }
+                Err(why) => assert!(!why.contains(['\n', '\u{1b}']) && why.len() < 300, "{why}"),
+            }
+        }
+        assert!((5..150).contains(&taken), "{taken} of 200");
     }
 
     #[test]

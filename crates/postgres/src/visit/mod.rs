@@ -10,8 +10,8 @@
 //! them back. It restarts nothing, resets no counter and takes no checkpoint. A setting that it may
 //! not change is refused before anything is made.
 //!
-//! The database has a comment with host, boot and process. A later visit from there drops what a
-//! dead process left; `drop database` does it otherwise.
+//! The database's name has machine, boot and process. A later visit from there drops what a dead
+//! process left; so does `plumb clean`, by the [`record`] of the visit. The comment is for people.
 //!
 //! On this machine, receipts are those of plumb's own servers: the kernel's word about the server's
 //! processes. Elsewhere all receipts are the server's word. The server counts the work of other
@@ -26,12 +26,15 @@
 mod fitness;
 pub mod journal;
 mod local;
+mod mark;
+pub mod record;
 mod reload;
 mod run;
 mod target;
 mod unloaded;
 
-pub use reload::Undo;
+pub use record::{address_of, drop_left};
+pub use reload::{LeftJournal, Undo};
 pub use target::VisitedTarget;
 
 use crate::PostgresError;
@@ -50,14 +53,8 @@ use reload::Wanted;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Start of the names of databases that studies make.
-pub const PREFIX: &str = "plumb_";
-/// Start of the comment on such a database. Host and process follow: they tell a database that a
-/// killed process left from one in use.
-const MARK: &str = "made by plumb on ";
-/// Query for the databases that studies made, each with its comment.
-const LEFT: &str = "select datname::text, coalesce(shobj_description(oid, 'pg_database'), '') from pg_database \
-                    where datname like 'plumb\\_%'";
+/// Start of the comment on a study's database.
+const COMMENT: &str = "made by plumb on ";
 
 /// Permission to change settings of the server's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,18 +99,13 @@ impl Visit {
     /// make no database, or another study changes its settings.
     pub fn of(address: &ServerAddress, terms: VisitTerms) -> Result<Visit, PostgresError> {
         let Fit { facts, place } = fitness::require(address)?;
+        let left = record::left_on(address)?;
         let mut session = ServerSession::connect(address, "plumb visit")?;
-        let found = session.rows("the server is looked at", LEFT, &[])?;
-        let named = found.iter().filter_map(|row| {
-            let (name, comment) = (row.try_get::<_, String>(0).ok()?, row.try_get::<_, String>(1).ok()?);
-            is_left(&comment).then_some(name)
-        });
-        let left = named.collect();
         let mut undo = None;
         if let Some(directory) = &terms.journals {
             let path = journal::path_in(directory, &reload::identity(&mut session)?);
             if fs::symlink_metadata(&path).is_ok() {
-                undo = Some(Undo::of(&path, &|_| Ok(address.clone()))?);
+                undo = Some(LeftJournal::take(&path)?.at(address)?);
             }
         }
         Ok(Visit { address: address.clone(), facts, place, terms, left, undo })
@@ -162,8 +154,10 @@ impl Visit {
             all.push(format!("drop what a killed study of this machine left: {}", self.left.join(", ")));
         }
         all.push(format!(
-            "make a database {PREFIX}... on {} (PostgreSQL {}), and drop it at the end",
-            self.address, self.facts.version
+            "make a database {}... on {} (PostgreSQL {}), and drop it at the end",
+            mark::PREFIX,
+            self.address,
+            self.facts.version
         ));
         all.push(format!(
             "load {} rows into it, and build an index in each run; that takes up to {room} of its disk, {}",
@@ -286,52 +280,23 @@ impl Visit {
     }
 }
 
-/// Returns the journal of settings that a killed study left on a server.
+/// Returns the journal of settings that a killed study left on a server. Without any journal the
+/// server is not asked.
 #[must_use]
 pub fn left_behind(address: &ServerAddress, journals: &Path) -> Option<PathBuf> {
+    let names = fs::read_dir(journals).ok()?.flatten().map(|entry| entry.file_name());
+    names.into_iter().find(|name| name.as_encoded_bytes().starts_with(journal::PREFIX.as_bytes()))?;
     let mut session = ServerSession::connect(address, "plumb visit").ok()?;
     let path = journal::path_in(journals, &reload::identity(&mut session).ok()?);
     journal::JournalFile::take(&path).is_ok().then_some(path)
 }
 
 /// Returns the comment of a database of this process.
-fn mark() -> String {
-    format!("{MARK}{} by process {}", origin(), std::process::id())
-}
-
-/// Returns the host with all that gives a process's number its meaning: a host's name alone is no
-/// proof, because two machines or containers may share it.
-fn origin() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{}, boot {}, {}", machine::describe().name, boot.trim(), space.display())
-}
-
-/// True for the comment of a process that has ended, as seen from this one.
-fn is_left(comment: &str) -> bool {
-    let made = comment.strip_prefix(MARK).and_then(|rest| rest.rsplit_once(" by process "));
-    let Some((found, process)) = made else { return false };
-    let is_dead =
-        process.parse::<u32>().is_ok_and(|process| !Path::new(&format!("/proc/{process}")).exists());
-    found == origin() && is_dead
+fn comment() -> String {
+    format!("{COMMENT}{} by process {}", machine::describe().name, std::process::id())
 }
 
 /// Returns a name in quotes for a statement.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_database_of_a_dead_process_of_this_place_is_left() {
-        let of = |process: u32| format!("{MARK}{} by process {process}", origin());
-        assert!(!is_left(&mark()), "this process is alive");
-        // Above the largest number that the kernel gives.
-        assert!(is_left(&of(u32::MAX)));
-        assert!(!is_left(&of(u32::MAX).replace("boot ", "boot 0")), "another boot");
-        assert!(!is_left(""));
-    }
 }

@@ -16,8 +16,11 @@
 //! connects it first and then looks for others: at least one of two sees the other. The journal's
 //! lock is no such guard, because another user or machine has another journal.
 //!
-//! Refused for good: settings that need a restart; texts, which may be commands and paths;
-//! `fsync` and `full_page_writes` off, because a crash would then damage the data of others.
+//! Refused for good, in a study and on the way back: settings that need a restart; texts, which may
+//! be commands and paths; what [`journal::never`] names, such as `fsync` off.
+//!
+//! A journal says where it is to be carried out. So it is read and shown before anything connects
+//! ([`LeftJournal`]): the address may be a stranger's, who waits for a password.
 //!
 //! Limits: what a killed study of another user or machine left is seen as the server's own values.
 //!
@@ -25,21 +28,21 @@
 
 use super::fitness::Facts;
 use super::journal::{self, ChangedSetting, Journal, JournalFile};
-use super::unloaded;
+use super::{mark, unloaded};
 use crate::PostgresError;
 use crate::address::ServerAddress;
-use crate::receipts::is_on;
+use crate::client::Client;
 use crate::session::{Served, ServerSession};
 use plumb_events::clock;
 use plumb_record::calendar::Moment;
 use plumb_study::machine;
 use plumb_units::{Nanos, hex};
-use postgres::{Client, Row};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
+use tokio_postgres::Row;
 
 /// Longest time of a reload, and the time between two sessions that look for its end.
 const BOUND: Nanos = Nanos(30_000_000_000);
@@ -49,26 +52,27 @@ const GRANTS_SINCE: i32 = 150_000;
 /// Start of the name of the session that a process holds while it changes settings.
 const GUARD: &str = "plumb reload";
 /// Sessions of other processes that change settings: any user may see the names.
-const OTHERS: &str = "select application_name, pid::text from pg_stat_activity \
+const OTHERS: &str = "select application_name, pid::text from pg_catalog.pg_stat_activity \
                       where application_name like $1 and application_name <> $2 limit 1";
-/// Settings without which a crash damages data.
-const OF_CRASHES: [&str; 2] = ["fsync", "full_page_writes"];
 /// Identity of a server: with rights to neither, nothing tells it from another.
-const IDENTITY: &str = "select case when has_function_privilege('pg_control_system()', 'execute') \
-                        then 'system ' || (select system_identifier from pg_control_system()) \
-                        else 'cluster ' || current_setting('cluster_name') || ', port ' || current_setting('port') end";
-const RIGHTS: &str = "select current_setting('is_superuser') = 'on', current_user::text, \
-                      has_table_privilege('pg_file_settings', 'select') \
-                      and has_function_privilege('pg_show_all_file_settings()', 'execute'), \
-                      has_function_privilege('pg_reload_conf()', 'execute')";
+const IDENTITY: &str = "select case when pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'execute') \
+                        then 'system ' || (select system_identifier from pg_catalog.pg_control_system()) \
+                        else 'cluster ' || pg_catalog.current_setting('cluster_name') || ', port ' || pg_catalog.current_setting('port') end";
+const RIGHTS: &str = "select pg_catalog.current_setting('is_superuser') = 'on', current_user::text, \
+                      pg_catalog.has_table_privilege('pg_catalog.pg_file_settings', 'select') \
+                      and pg_catalog.has_function_privilege('pg_catalog.pg_show_all_file_settings()', 'execute'), \
+                      pg_catalog.has_function_privilege('pg_catalog.pg_reload_conf()', 'execute')";
 /// The last line of a setting in the file of ALTER SYSTEM.
-const WRITTEN: &str = "select setting from pg_file_settings where lower(name) = $1 \
+const WRITTEN: &str = "select setting from pg_catalog.pg_file_settings where pg_catalog.lower(name) = $1 \
                        and sourcefile like '%/postgresql.auto.conf' order by seqno desc limit 1";
-/// True if that line is the one that counts.
-const APPLIES: &str = "select coalesce(bool_or(applied and error is null), false) from pg_file_settings \
-                       where lower(name) = $1 and sourcefile like '%/postgresql.auto.conf'";
+/// The last line of a setting in the other files.
+const BELOW: &str = "select setting from pg_catalog.pg_file_settings where pg_catalog.lower(name) = $1 \
+                     and sourcefile not like '%/postgresql.auto.conf' order by seqno desc limit 1";
+/// True if the line of ALTER SYSTEM is the one that counts.
+const APPLIES: &str = "select coalesce(pg_catalog.bool_or(applied and error is null), false) from pg_catalog.pg_file_settings \
+                       where pg_catalog.lower(name) = $1 and sourcefile like '%/postgresql.auto.conf'";
 const IN_FORCE: &str =
-    "select coalesce(setting, ''), source, context, vartype from pg_settings where name = $1";
+    "select coalesce(setting, ''), source, context, vartype from pg_catalog.pg_settings where name = $1";
 
 /// A setting with the values that a study gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +150,7 @@ impl Guard {
 /// Returns this process's name of the session: numbers of processes repeat on other machines.
 fn own_guard() -> String {
     let process = std::process::id();
-    let place = hex(&Sha256::digest(super::origin().as_bytes()));
+    let place = hex(&Sha256::digest(mark::origin().as_bytes()));
     format!("{GUARD} by process {process}, {}", &place[..8])
 }
 
@@ -195,10 +199,11 @@ fn one(
     if let Some(value) = values.iter().find(|value| !journal::is_plain(value)) {
         return refused(format!("{value:?} is no number, truth value or word"));
     }
-    if OF_CRASHES.contains(&name.as_str()) && values.iter().any(|value| !is_on(value)) {
-        return refused(
-            "off lets a crash damage the data of others; run this study without --target".to_string(),
-        );
+    // The value in force is put back at the end.
+    if let Some(why) = values.iter().chain([&found.value]).find_map(|value| journal::never(name, value)) {
+        let now = format!("it is {} now; ", found.value);
+        let now = if journal::never(name, &found.value).is_some() { now } else { String::new() };
+        return refused(format!("{now}{why}"));
     }
     if !["default", "configuration file"].contains(&found.source.as_str()) {
         return refused(format!("it is set by the {}, which ALTER SYSTEM does not change", found.source));
@@ -231,7 +236,8 @@ fn require_rights(
     }
     let mut grants = Vec::new();
     for Wanted { name, .. } in wanted {
-        let may = session.rows(DURING, "select has_parameter_privilege($1, 'alter system')", &[name])?;
+        let may =
+            session.rows(DURING, "select pg_catalog.has_parameter_privilege($1, 'alter system')", &[name])?;
         if !may.first().is_some_and(|row| row.try_get(0).unwrap_or_default()) {
             grants.push(format!("grant alter system on parameter {name} to {user}"));
         }
@@ -260,8 +266,8 @@ fn alter(session: &mut ServerSession<'_>, name: &str, value: Option<&str>) -> Re
         None => format!("ALTER SYSTEM RESET {name}"),
     };
     let quoted = match value {
-        Some(_) => "select format('alter system set %I = %L', $1::text, $2::text)",
-        None => "select format('alter system reset %I', $1::text) where $2::text is null",
+        Some(_) => "select pg_catalog.format('alter system set %I = %L', $1::text, $2::text)",
+        None => "select pg_catalog.format('alter system reset %I', $1::text) where $2::text is null",
     };
     let rows = session.rows(&during, quoted, &[&name, &value])?;
     session.run(&during, &rows.first().map(|row| text(row, 0)).unwrap_or_default())
@@ -270,18 +276,21 @@ fn alter(session: &mut ServerSession<'_>, name: &str, value: Option<&str>) -> Re
 /// Requests a reload, and waits for a session that was born after it.
 fn reload(session: &mut ServerSession<'_>, server: &ServerAddress) -> Result<(), PostgresError> {
     const DURING: &str = "the server's files are reloaded";
-    let requested: String = session.value(DURING, "select clock_timestamp()::text")?;
+    let requested: String = session.value(DURING, "select pg_catalog.clock_timestamp()::text")?;
     let begin = clock::now();
-    session.run(DURING, "select pg_reload_conf()")?;
+    session.run(DURING, "select pg_catalog.pg_reload_conf()")?;
     loop {
         let mut born = ServerSession::connect(server, "plumb visit")?;
-        let loaded =
-            born.rows(DURING, "select pg_conf_load_time() >= $1::text::timestamptz", &[&requested])?;
+        let loaded = born.rows(
+            DURING,
+            "select pg_catalog.pg_conf_load_time() >= $1::text::timestamptz",
+            &[&requested],
+        )?;
         if loaded.first().is_some_and(|row| row.try_get(0).unwrap_or_default()) {
             return Ok(());
         }
         if clock::now().saturating_sub(begin) > BOUND {
-            let faults = "select sourcefile || ' line ' || sourceline || ': ' || error from pg_file_settings \
+            let faults = "select sourcefile || ' line ' || sourceline || ': ' || error from pg_catalog.pg_file_settings \
                           where error is not null limit 1";
             let fault = born.rows(DURING, faults, &[])?.first().map(|row| text(row, 0));
             let why = fault.map_or(String::new(), |fault| format!("; {fault}"));
@@ -427,14 +436,18 @@ fn put_back(server: &ServerAddress, journal: &Journal) -> Result<Vec<String>, Po
     // Also if nothing differs: a study killed before its reload has left the old values unloaded.
     reload(&mut session, server)?;
     let mut born = ServerSession::connect(server, "plumb undo")?;
-    for ChangedSetting { name, in_force, .. } in &journal.settings {
+    for ChangedSetting { name, in_force, before, .. } in &journal.settings {
         let found = present(&mut born, name)?.map(|present| present.value);
         if found.as_ref() != Some(in_force) && !said.iter().any(|line| line.starts_with(&format!("{name} ")))
         {
-            said.push(format!(
-                "{name} is {} now and was {in_force} before: another file of the server has changed meanwhile",
-                shown(found.as_deref())
-            ));
+            let applies = born.rows("the value in force is read", APPLIES, &[name])?;
+            let by_journal =
+                before.is_some() && applies.first().is_some_and(|row| row.try_get(0).unwrap_or_default());
+            let why = match by_journal {
+                true => "that is what the journal says of ALTER SYSTEM, and not what it says was in force",
+                false => "another file of the server has changed meanwhile",
+            };
+            said.push(format!("{name} is {} now and was {in_force} before: {why}", shown(found.as_deref())));
         }
     }
     Ok(said)
@@ -468,6 +481,85 @@ fn shown(value: Option<&str>) -> &str {
     value.unwrap_or("not set")
 }
 
+/// A journal that a killed study left. Nothing has connected to its server.
+#[derive(Debug)]
+pub struct LeftJournal {
+    file: JournalFile,
+    journal: Journal,
+}
+
+impl LeftJournal {
+    /// Reads a journal and holds it.
+    ///
+    /// # Errors
+    /// If a study holds it, it is no whole journal, or has what no study writes.
+    pub fn take(path: &Path) -> Result<LeftJournal, PostgresError> {
+        let (file, journal) = JournalFile::take(path)?;
+        Ok(LeftJournal { file, journal })
+    }
+
+    /// Returns the address that it names.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.journal.address
+    }
+
+    /// True if it lies in the directory of this user's journals.
+    #[must_use]
+    pub fn lies_in(&self, directory: &Path) -> bool {
+        let around = self.file.path().parent().unwrap_or(Path::new("."));
+        let around = if around.as_os_str().is_empty() { Path::new(".") } else { around };
+        let real = |path: &Path| path.canonicalize().ok();
+        real(around).is_some_and(|around| real(directory) == Some(around))
+    }
+
+    /// Returns what it asks for, a sentence each.
+    #[must_use]
+    pub fn intentions(&self, server: &ServerAddress) -> Vec<String> {
+        let mut lines = vec![format!("connect to {server}, for the journal of {}", self.journal.made)];
+        lines.extend(self.journal.settings.iter().map(|set| {
+            let ours = set.ours.join(" or ");
+            match &set.before {
+                Some(before) => format!("ALTER SYSTEM SET {} = {before}, if it is {ours}", set.name),
+                None => format!("ALTER SYSTEM RESET {}, if it is {ours}", set.name),
+            }
+        }));
+        lines.push("reload the files of the server".to_string());
+        lines
+    }
+
+    /// Connects to its server; nothing is changed.
+    ///
+    /// # Errors
+    /// If the server is another, or has a setting that no study changes.
+    pub fn at(self, server: &ServerAddress) -> Result<Undo, PostgresError> {
+        let LeftJournal { file, journal } = self;
+        let mut session = ServerSession::connect(server, "plumb undo")?;
+        let refused = |why: String| PostgresError::Unfit(format!("{}: {why}", file.path().display()));
+        let found = identity(&mut session)?;
+        if found != journal.server {
+            return Err(refused(format!(
+                "it is of {} at {}, and {server} is {found}; name its server: --target postgres://...",
+                journal.server, journal.address
+            )));
+        }
+        for ChangedSetting { name, before, .. } in &journal.settings {
+            let known = present(&mut session, name)?;
+            let is_fit = |present: &Present| present.context == "sighup" && present.kind != "string";
+            if !known.as_ref().is_some_and(is_fit) {
+                return Err(refused(format!("{name}: no study changes this setting by a reload")));
+            }
+            // Without ALTER SYSTEM another file decides.
+            let below = session.rows("the server's files are read", BELOW, &[name])?;
+            let below = below.first().map(|row| text(row, 0)).filter(|_| before.is_none());
+            if let Some(why) = below.and_then(|value| journal::never(name, &value)) {
+                return Err(refused(format!("{name}: the server's files have it off: {why}")));
+            }
+        }
+        Ok(Undo { server: server.clone(), file, journal })
+    }
+}
+
 /// A journal that a killed study left, with its server.
 #[derive(Debug)]
 pub struct Undo {
@@ -477,36 +569,6 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Takes a journal and compares its server with that of the address; nothing is changed.
-    ///
-    /// # Errors
-    /// If a study holds it, it is no whole journal, it is another server's, or names a setting that
-    /// no study changes.
-    pub fn of(
-        path: &Path,
-        address: &dyn Fn(&Journal) -> Result<ServerAddress, PostgresError>,
-    ) -> Result<Undo, PostgresError> {
-        let (file, journal) = JournalFile::take(path)?;
-        let server = address(&journal)?;
-        let mut session = ServerSession::connect(&server, "plumb undo")?;
-        let refused = |why: String| PostgresError::Unfit(format!("{}: {why}", path.display()));
-        let found = identity(&mut session)?;
-        if found != journal.server {
-            return Err(refused(format!(
-                "it is of {} at {}, and {server} is {found}; name its server: --target postgres://...",
-                journal.server, journal.address
-            )));
-        }
-        for ChangedSetting { name, .. } in &journal.settings {
-            let known = present(&mut session, name)?;
-            let is_fit = |present: &Present| present.context == "sighup" && present.kind != "string";
-            if !known.as_ref().is_some_and(is_fit) {
-                return Err(refused(format!("{name}: no study changes this setting by a reload")));
-            }
-        }
-        Ok(Undo { server, file, journal })
-    }
-
     /// Returns the value that ALTER SYSTEM has when a setting is back; `None` if it stays as it is.
     pub(super) fn back(&self, name: &str) -> Option<Option<String>> {
         let setting = self.journal.settings.iter().find(|set| set.name == name)?;

@@ -31,18 +31,18 @@ use std::time::Duration;
 /// Time between two checks whether the run is to end.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Counters of this database (true) and of all others (false); times in milliseconds.
-const COUNTERS: &str = "select datname = current_database(), sum(temp_bytes)::bigint, \
-                        sum(blks_read)::bigint, sum(xact_commit + xact_rollback)::bigint, \
-                        sum(active_time)::float8 \
-                        from pg_stat_database where datname is not null group by 1";
+const COUNTERS: &str = "select datname = pg_catalog.current_database(), pg_catalog.sum(temp_bytes)::bigint, \
+                        pg_catalog.sum(blks_read)::bigint, pg_catalog.sum(xact_commit + xact_rollback)::bigint, \
+                        pg_catalog.sum(active_time)::float8 \
+                        from pg_catalog.pg_stat_database where datname is not null group by 1";
 
 /// Longest time for which ended sessions are waited for, and the time between two looks.
 const ENDED: Nanos = Nanos(2_000_000_000);
 const ENDING: Duration = Duration::from_millis(5);
 /// Statements of other databases that are older than a number of seconds.
-const OUTLASTING: &str = "select count(*) from pg_stat_activity where state = 'active' \
-                          and datname <> current_database() \
-                          and query_start < clock_timestamp() - make_interval(secs => $1)";
+const OUTLASTING: &str = "select pg_catalog.count(*) from pg_catalog.pg_stat_activity where state = 'active' \
+                          and datname <> pg_catalog.current_database() \
+                          and query_start < pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => $1)";
 
 /// A run before its start.
 pub(super) struct Place<'a> {
@@ -336,8 +336,8 @@ fn cancelled_with(
 /// Waits until the reading session is the only one of its database.
 fn wait_for_ended_sessions(readings: &mut ServerSession<'_>) -> Result<(), PostgresError> {
     const DURING: &str = "the ended sessions are waited for";
-    let others = "select count(*) from pg_stat_activity where datname = current_database() \
-                  and pid <> pg_backend_pid()";
+    let others = "select pg_catalog.count(*) from pg_catalog.pg_stat_activity where datname = pg_catalog.current_database() \
+                  and pid <> pg_catalog.pg_backend_pid()";
     let begin = clock::now();
     while readings.value::<i64>(DURING, others)? > 0 && clock::now().saturating_sub(begin) < ENDED {
         thread::sleep(ENDING);
@@ -348,16 +348,17 @@ fn wait_for_ended_sessions(readings: &mut ServerSession<'_>) -> Result<(), Postg
 /// Cancels the statements of plumb's sessions in its database.
 fn cancel_all(server: &ServerAddress) {
     let Ok(mut session) = ServerSession::connect(server, "plumb visit") else { return };
-    let cancel = "select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() \
-                  and pid <> pg_backend_pid()";
+    let cancel = "select pg_catalog.pg_cancel_backend(pid) from pg_catalog.pg_stat_activity where datname = pg_catalog.current_database() \
+                  and pid <> pg_catalog.pg_backend_pid()";
     let _ = session.rows("the run is cancelled", cancel, &[]);
 }
 
 /// Drops the indexes of a table: the work of a run.
 fn drop_indexes(session: &mut ServerSession<'_>, table: &str) -> Result<(), PostgresError> {
     const DURING: &str = "the index is dropped";
-    let named =
-        format!("select indexrelid::regclass::text from pg_index where indrelid = '{table}'::regclass");
+    let named = format!(
+        "select indexrelid::regclass::text from pg_catalog.pg_index where indrelid = '{table}'::regclass"
+    );
     for row in session.rows(DURING, &named, &[])? {
         if let Ok(name) = row.try_get::<_, String>(0) {
             session.run(DURING, &format!("drop index {name}"))?;

@@ -1,10 +1,11 @@
 //! The database of a visit, from its making to its end.
 
 use super::journal::ChangedSetting;
+use super::record::{self, VisitRecord};
 use super::reload::{Guard, Reloads, Wanted};
-use super::{PREFIX, Visit, mark, quoted, run};
+use super::{Visit, comment, mark, quoted, run};
 use crate::PostgresError;
-use crate::address::ServerAddress;
+use crate::address::{SCHEMA, ServerAddress};
 use crate::evidence::GivenSetting;
 use crate::session::ServerSession;
 use crate::workload;
@@ -17,40 +18,47 @@ use plumb_study::definition::Study;
 use plumb_study::targets::{NoRecord, Opening, Preparation, Target};
 use plumb_study::vocabulary::Assignment;
 use plumb_workload::Work;
-
-/// Letters of a database's name.
-const NAME_MOST: usize = 63;
-/// Start of the names of studies' files, which the database's own prefix replaces.
-const STUDY: &str = "plumb-study-";
+use std::path::Path;
 
 /// A database that is dropped with this value.
 struct OwnDatabase {
     server: ServerAddress,
     name: String,
+    record: Option<VisitRecord>,
 }
 
 impl OwnDatabase {
-    fn make(server: &ServerAddress, name: &str) -> Result<OwnDatabase, PostgresError> {
+    /// Makes a database with a schema that nobody else may create in. The record of the visit is on
+    /// the disk before.
+    fn make(server: &ServerAddress, records: Option<&Path>) -> Result<OwnDatabase, PostgresError> {
         const DURING: &str = "the database is made";
+        let name = mark::new_name();
+        let record = records.map(|records| VisitRecord::make(records, server, &name)).transpose()?;
+        let made = OwnDatabase { server: server.clone(), name, record };
+        let own = quoted(&made.name);
         let mut session = ServerSession::connect(server, "plumb visit")?;
-        session.run(DURING, &format!("create database {} template template0 locale 'C'", quoted(name)))?;
-        let made = OwnDatabase { server: server.clone(), name: name.to_string() };
-        let comment = mark().replace('\'', "''");
-        session.run(DURING, &format!("comment on database {} is '{comment}'", quoted(name)))?;
+        session.run(DURING, &format!("create database {own} template template0 locale 'C'"))?;
+        let comment = comment().replace('\'', "''");
+        session.run(DURING, &format!("comment on database {own} is '{comment}'"))?;
+        let inside = made.address();
+        let mut session = ServerSession::connect(&inside, "plumb visit")?;
+        session.run(DURING, &format!("create schema {SCHEMA}"))?;
         Ok(made)
     }
 
-    fn drop_now(server: &ServerAddress, name: &str) -> Result<(), PostgresError> {
-        let mut session = ServerSession::connect(server, "plumb visit")?;
-        let drop = format!("drop database if exists {} with (force)", quoted(name));
-        session.run("the database is dropped", &drop)
+    fn address(&self) -> ServerAddress {
+        self.server.at(&self.name)
     }
 }
 
 impl Drop for OwnDatabase {
     fn drop(&mut self) {
-        // If the server has ended, the comment lets a later visit drop it.
-        let _ = OwnDatabase::drop_now(&self.server, &self.name);
+        // If the server has ended, a later visit or `plumb clean` drops it.
+        if record::drop_now(&self.server, &self.name).is_ok()
+            && let Some(record) = self.record.take()
+        {
+            record.remove();
+        }
     }
 }
 
@@ -96,7 +104,7 @@ impl<'a> VisitedTarget<'a> {
         })
     }
 
-    fn make(&mut self, name: &str) -> Result<(), PostgresError> {
+    fn make(&mut self) -> Result<(), PostgresError> {
         if let Some(undo) = self.visit.undo.take() {
             self.said.extend(undo.carry_out()?);
             // Its values are those before this study.
@@ -108,12 +116,13 @@ impl<'a> VisitedTarget<'a> {
             false => Some(Guard::take(&self.visit.address)?),
         };
         for left in &self.visit.left {
-            OwnDatabase::drop_now(&self.visit.address, left)?;
+            record::drop_now(&self.visit.address, left)?;
+            if let Some(directory) = &self.visit.terms.journals {
+                record::forget(directory, left);
+            }
         }
-        let id = name.strip_prefix(STUDY).unwrap_or(name).replace('-', "_");
-        let name: String = format!("{PREFIX}{id}").chars().take(NAME_MOST).collect();
-        let database = self.database.insert(OwnDatabase::make(&self.visit.address, &name)?);
-        let own = database.server.at(&database.name);
+        let made = OwnDatabase::make(&self.visit.address, self.visit.terms.journals.as_deref())?;
+        let own = self.database.insert(made).address();
         let mut session = ServerSession::connect(&own, "plumb load")?;
         workload::execution(self.work.workload.name)?.load(&mut session, &self.work, &self.opening.cancel)?;
         if let Some((guard, directory)) = guard.zip(self.visit.terms.journals.as_ref()) {
@@ -156,7 +165,7 @@ impl VisitedTarget<'_> {
                 value.clone()
             } else {
                 session.set(&name, &value)?;
-                let read = "select coalesce(setting, '') from pg_settings where name = $1";
+                let read = "select coalesce(setting, '') from pg_catalog.pg_settings where name = $1";
                 let rows = session.rows("a setting is read", read, &[&name])?;
                 rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or_else(|| value.clone())
             };
@@ -195,7 +204,7 @@ impl VisitedTarget<'_> {
         let none = || PostgresError::Unfit("no database was made".to_string());
         self.reload(settings)?;
         let database = self.database.as_ref().ok_or_else(none)?;
-        let own = database.server.at(&database.name);
+        let own = database.address();
         let mut work = self.work.clone();
         let mut asked = Vec::new();
         for set in settings {
@@ -230,7 +239,7 @@ impl Target for VisitedTarget<'_> {
 
     fn prepare(&mut self, preparation: &Preparation<'_>) -> Result<(), StudyError> {
         self.opening.observer.begins();
-        let made = self.make(preparation.name);
+        let made = self.make();
         self.opening.cancel.check().map_err(PostgresError::from)?;
         made?;
         self.require_treatments(preparation)

@@ -15,24 +15,24 @@
 use crate::PostgresError;
 use crate::address::ServerAddress;
 use crate::session::{ServerSession, parts_of_unit};
-use postgres::Row;
 use std::collections::{BTreeMap, BTreeSet};
+use tokio_postgres::Row;
 
 const DURING: &str = "the server's files are compared";
 /// Lines that the next reload makes the server use.
-const LINES: &str = "select lower(name), setting, coalesce(sourcefile, ''), coalesce(sourceline, 0)::text \
-                     from pg_file_settings where applied and error is null";
+const LINES: &str = "select pg_catalog.lower(name), setting, coalesce(sourcefile, ''), coalesce(sourceline, 0)::text \
+                     from pg_catalog.pg_file_settings where applied and error is null";
 /// A fault because of which the server loads no line at all.
-const FAULT: &str = "select coalesce(sourcefile, ''), coalesce(sourceline, 0)::text, error from pg_file_settings \
+const FAULT: &str = "select coalesce(sourcefile, ''), coalesce(sourceline, 0)::text, error from pg_catalog.pg_file_settings \
                      where error <> 'setting could not be applied' \
                      and error not like '%cannot be changed without restarting%' limit 1";
 /// Settings whose line has a value that the server refuses.
-const REFUSED: &str = "select lower(name) from pg_file_settings where name is not null and error is not null";
-const IN_FORCE: &str = "select lower(name), coalesce(setting, ''), coalesce(unit, ''), vartype, source \
-                        from pg_settings where context not in ('postmaster', 'internal')";
+const REFUSED: &str = "select pg_catalog.lower(name) from pg_catalog.pg_file_settings where name is not null and error is not null";
+const IN_FORCE: &str = "select pg_catalog.lower(name), coalesce(setting, ''), coalesce(unit, ''), vartype, source \
+                        from pg_catalog.pg_settings where context not in ('postmaster', 'internal')";
 /// The files of access rules and of users' names, if they were changed after the last load.
-const ACCESS: &str = "select file from unnest(array[current_setting('hba_file'), current_setting('ident_file')]) \
-                      as file where (pg_stat_file(file, true)).modification > pg_conf_load_time()";
+const ACCESS: &str = "select file from pg_catalog.unnest(array[pg_catalog.current_setting('hba_file'), pg_catalog.current_setting('ident_file')]) \
+                      as file where (pg_catalog.pg_stat_file(file, true)).modification > pg_catalog.pg_conf_load_time()";
 /// Settings that the server shows in its own words, or as the session's socket has them.
 const NOT_AS_WRITTEN: [&str; 7] = [
     "tcp_keepalives_idle",

@@ -46,7 +46,7 @@ impl<'a> WorkPlace<'a> {
     /// # Errors
     /// If the server refuses one.
     pub fn session(&self) -> Result<ServerSession<'a>, PostgresError> {
-        let mut session = ServerSession::connect(self.server, SESSION)?;
+        let mut session = ServerSession::connect(self.server, SESSION)?.working();
         self.session.iter().try_for_each(|(name, value)| session.set(name, value))?;
         Ok(session)
     }

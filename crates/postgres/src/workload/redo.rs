@@ -16,9 +16,9 @@ use plumb_types::{DateTime, RowBatch, RowSource, columns, decode_number};
 use plumb_units::{Bytes, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{PagesSpec, PagesTable, Work, Workload};
-use postgres::Statement;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tokio_postgres::Statement;
 
 const TABLE: &str = "page_views";
 const INSERT: &str = "insert into page_views select date '2000-01-01' + day, page, status, bytes from \

@@ -30,12 +30,12 @@ use plumb_workload::slob::{
     Arrivals, BLOCK_BYTES, Conflict, Kind, Operation, Operations, Rows, SLOB, SlobSpec, Texts, keys,
 };
 use plumb_workload::{Work, Workload};
-use postgres::Statement;
-use postgres::types::ToSql;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
 
 const DURING: &str = "rows are read and updated";
 /// Largest bytes of a row's values: a third of a block.

@@ -5,7 +5,7 @@ use crate::targets::{levels, opening, study_on};
 use crate::visits::Host;
 use plumb_events::Cancel;
 use plumb_postgres::address::ServerAddress;
-use plumb_postgres::visit::{ReloadRight, Undo, Visit, VisitTerms, VisitedTarget};
+use plumb_postgres::visit::{LeftJournal, ReloadRight, Undo, Visit, VisitTerms, VisitedTarget};
 use plumb_record::Held;
 use plumb_study::definition::Study;
 use plumb_study::targets::{NoRecord, Preparation, Target};
@@ -42,7 +42,11 @@ impl Changed {
 
     fn journals(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.state.path()).expect("a directory");
-        entries.map(|entry| entry.expect("an entry").path()).collect()
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let is_journal = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"undo-"))
+        };
+        paths.filter(is_journal).collect()
     }
 
     fn size(&self) -> String {
@@ -50,8 +54,9 @@ impl Changed {
     }
 
     fn undo(&self, path: &Path) -> Result<Undo, String> {
-        Undo::of(path, &|journal| ServerAddress::parse(&journal.address, &|_| None))
-            .map_err(|error| error.to_string())
+        let left = LeftJournal::take(path).map_err(|error| error.to_string())?;
+        let address = ServerAddress::parse(left.address(), &|_| None).expect("an address");
+        left.at(&address).map_err(|error| error.to_string())
     }
 }
 
@@ -226,7 +231,8 @@ fn a_journal_of_another_server_changes_nothing() {
     prepare(&mut target, &study).expect("prepared");
     let kept = changed.place.path().join("kept");
     fs::copy(&changed.journals()[0], &kept).expect("a copy");
-    let elsewhere = Undo::of(&kept, &|_| Ok(other.host.address(""))).expect_err("another").to_string();
+    let left = LeftJournal::take(&kept).expect("a journal");
+    let elsewhere = left.at(&other.host.address("")).expect_err("another").to_string();
     assert!(
         elsewhere.contains("it is of system ") && elsewhere.contains("name its server: --target"),
         "{elsewhere}"

@@ -3,17 +3,16 @@
 use crate::server::{PLAIN, has_segment, installed, place, processes_in};
 use plumb_events::Cancel;
 use plumb_postgres::PostgresError;
-use plumb_postgres::account;
+use plumb_postgres::address::ServerAddress;
 use plumb_postgres::cluster::Cluster;
 use plumb_postgres::installation::Installation;
 use plumb_postgres::run::PostgresRun;
-use plumb_postgres::session::ServerSession;
+use plumb_postgres::session::{Served, ServerSession};
 use plumb_postgres::workload;
 use plumb_record::{Fact, Held, Record, Seen};
 use plumb_study::vocabulary::Assignment;
 use plumb_units::path_text;
 use plumb_workload::Work;
-use postgres::{Config, NoTls};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::Write;
@@ -299,13 +298,12 @@ fn another_client_at_work_is_a_disturbance_and_no_part_of_the_run() {
         record.circumstances.iter().flatten().find(|found| found.fact == Fact::Clients).cloned()
     };
     assert_eq!(of_clients(&loaded.run(&serial)), None, "no other client");
-    let mut config = Config::new();
-    config.host_path(loaded.cluster.data()).port(5432).dbname("postgres").application_name("psql");
-    config.user(&account::own_name().expect("a name"));
+    let url = format!("postgres:///postgres?host={}", loaded.cluster.data().display());
+    let address = ServerAddress::parse(&url, &|_| None).expect("an address");
     let record = thread::scope(|scope| {
         scope.spawn(|| {
             loaded.wait_until_ready();
-            let mut client = config.connect(NoTls).expect("a session");
+            let mut client = address.open("psql", Box::new(|_| {})).expect("a session");
             while client.batch_execute("select count(*) from generate_series(1, 100000)").is_ok() {}
         });
         loaded.run(&serial)

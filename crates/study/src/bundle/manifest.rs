@@ -1,12 +1,10 @@
 //! Checksums of a bundle's files, in the format of `sha256sum`.
 
 use super::single::bundles_below;
-use super::{
-    ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED, source_of,
-};
+use super::{ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED};
 use crate::StudyError;
 use plumb_host::owner::MARK;
-use plumb_io::{Directory, cure};
+use plumb_io::{Directory, IoError, cure};
 use plumb_record::outside;
 use plumb_units::hex;
 use sha2::{Digest, Sha256};
@@ -68,7 +66,9 @@ impl Manifest {
             return Err(StudyError::Tampered { path, why: "it is gone".to_string() });
         }
         let held = Directory::open(directory).and_then(|held| held.read_file(MANIFEST));
-        let text = held.map_err(source_of).and_then(|file| io::read_to_string(file.take(outside::TEXT_MOST)));
+        let text = held
+            .map_err(IoError::into_source)
+            .and_then(|file| io::read_to_string(file.take(outside::TEXT_MOST)));
         let text = text.map_err(|source| StudyError::BundleRead {
             path: path.clone(),
             why: format!(
@@ -111,7 +111,7 @@ impl Manifest {
             why: format!("{MANIFEST} lists it, and it cannot be read: {why}"),
         };
         let read = Directory::open(directory).and_then(|held| held.read(name, outside::TRACE_MOST));
-        let read = read.map_err(|error| unreadable(source_of(error).to_string()))?;
+        let read = read.map_err(|error| unreadable(error.into_source().to_string()))?;
         let bytes = read.ok_or_else(|| unreadable("it is gone".to_string()))?;
         let found = checksum(&bytes);
         if found != *expected {

@@ -29,7 +29,7 @@ mod single;
 pub use contents::Contents;
 pub use manifest::{MANIFEST, Manifest, is_made, unlisted};
 pub use record::{EndFile, Ended, Environment, LimitFigure, OrderFile, RunRecord, Settled, Stop};
-pub use reservation::{FILLING, Reservation, publish, refused, write_new};
+pub use reservation::{BundleLeftover, LAST, Reservation, TABLES, refused, write_new};
 pub use single::{run_period, run_record, text, write_over};
 
 use crate::StudyError;
@@ -37,7 +37,6 @@ use crate::plan::Plan;
 use crate::vocabulary::Kinds;
 use plumb_io::{Directory, EntryKind, IoError};
 use serde::Serialize;
-use std::io;
 use std::path::Path;
 
 pub const STUDY: &str = "study.toml";
@@ -78,7 +77,7 @@ impl Bundle {
         environment: Environment,
     ) -> Result<Bundle, StudyError> {
         let path = reservation.directory();
-        let not_begun = |error| refused(path, source_of(error));
+        let not_begun = |error: IoError| refused(path, error.into_source());
         let directory = Directory::open(path).map_err(not_begun)?;
         directory.make_directory(RUNS).map_err(not_begun)?;
         let mut bundle = Bundle {
@@ -251,13 +250,5 @@ pub fn json<T: Serialize>(value: &T) -> Result<String, StudyError> {
 }
 
 fn not_written(path: &Path, error: IoError) -> StudyError {
-    StudyError::BundleWrite { path: path.to_path_buf(), source: source_of(error) }
-}
-
-/// Extracts the kernel's error, for a message that names the file itself.
-pub fn source_of(error: IoError) -> io::Error {
-    match error {
-        IoError::Operation { source, .. } => source,
-        error => io::Error::other(error),
-    }
+    StudyError::BundleWrite { path: path.to_path_buf(), source: error.into_source() }
 }

@@ -5,10 +5,17 @@
 //! Dropping the reservation removes the mark. It also removes the directory, and parents made for
 //! it, if they are empty. Two processes never share a directory. A mark has one owner, and exactly
 //! one process makes a directory of a default name; others take `-2`, `-3` and so on.
+//!
+//! A killed process leaves the mark, and a part of the files ([`BundleLeftover`]). The next
+//! reservation of the directory removes them. The file by which a reader knows a bundle is written
+//! last where the rest can be made again, as by an import, and first where it cannot.
 
-use super::{MANIFEST, ORDER, STUDY};
+use super::{CALIBRATION, FRESH, MANIFEST, ORDER, RUNS, STUDY, is_made};
 use crate::StudyError;
+use plumb_host::leftover::{Claim, Leftover, Part, PartKind, Remains};
 use plumb_host::owner::{self, MARK, Owner};
+use plumb_io::marked;
+use plumb_record::{BESIDE, FILE, FIO_JOB, trace};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -32,6 +39,8 @@ impl Reservation {
     /// process has it, it lies in a study's bundle, or cannot be made.
     pub fn named(directory: &Path) -> Result<Reservation, StudyError> {
         require_outside(directory)?;
+        let half = marked::at(directory, &[&BundleLeftover]);
+        half.map_or(Ok(()), Remains::put_away).map_err(|why| refused(directory, io::Error::other(why)))?;
         require_empty(directory)?;
         let mut reservation =
             Reservation { directory: directory.to_path_buf(), owner: None, made: Vec::new() };
@@ -105,37 +114,56 @@ impl Drop for Reservation {
     }
 }
 
-/// Name prefix of a directory that is being filled before it gets the name that the user gave.
-pub const FILLING: &str = "plumb-share-";
+/// File of an import's bundle with all tables of the report.
+pub const TABLES: &str = "imported.json";
 
-/// Fills a directory of another name next to this one, then renames it, so that a killed process
-/// leaves nothing of the user's name. Fails as [`Reservation::named`] does; then nothing stays.
-///
-/// # Errors
-/// Also those of `fill`.
-pub fn publish<T>(
-    directory: &Path,
-    fill: impl FnOnce(&Path) -> Result<T, StudyError>,
-) -> Result<T, StudyError> {
-    require_outside(directory)?;
-    require_empty(directory)?;
-    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    fs::create_dir_all(parent).map_err(|source| refused(directory, source))?;
-    let filling = parent.join(format!("{FILLING}{}", std::process::id()));
-    fs::create_dir(&filling).map_err(|source| refused(&filling, source))?;
-    let filled = own(&filling).and_then(|owner| {
-        let filled = fill(&filling)?;
-        fs::rename(&filling, directory).map_err(|source| refused(directory, source))?;
-        // The mark has moved with the directory, where every reader ignores it.
-        let _ = fs::remove_file(directory.join(MARK));
-        drop(owner);
-        Ok(filled)
-    });
-    if filled.is_err() {
-        let _ = fs::remove_dir_all(&filling);
+/// Files by which a reader knows a bundle, in the order in which a copy or an import writes them,
+/// after all others.
+pub const LAST: [&str; 3] = [FILE, CALIBRATION, STUDY];
+
+/// Bundles of killed imports and copies, and those of studies before their first run.
+#[derive(Debug)]
+pub struct BundleLeftover;
+
+impl Leftover for BundleLeftover {
+    fn claim(&self, marked: &Path) -> Option<Claim> {
+        let entries = fs::read_dir(marked).ok()?.flatten();
+        let names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let is_whole =
+            || is_resumable(marked) || names.iter().any(|name| [FILE, CALIBRATION].contains(&name.as_str()));
+        let is_part = |name: &String| is_of_bundle(name) || name == RUNS || is_number(name);
+        // A copy of one file has the name of that file.
+        let is_fresh = |name: &String| name == MARK || name.ends_with(FRESH);
+        let is_half = || names.iter().any(is_part) || names.iter().all(is_fresh);
+        (!is_whole() && is_half()).then_some(Claim::Parts)
     }
-    filled
+
+    fn makes(&self, part: &Part<'_>) -> bool {
+        let Some(name) = part.name.to_str() else { return false };
+        let (top, inner) = name.split_once('/').map_or((name, None), |(top, inner)| (top, Some(inner)));
+        // An import of several reports has a bundle of each.
+        match (part.kind, inner) {
+            (PartKind::Directory, None) => is_number(top) || top == RUNS,
+            (PartKind::File, None) => is_of_bundle(name) || name.ends_with(FRESH),
+            (PartKind::File, Some(inner)) => is_made(name) || (is_number(top) && is_of_bundle(inner)),
+            _ => false,
+        }
+    }
+}
+
+fn is_number(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+fn is_of_bundle(name: &str) -> bool {
+    let whole = name.strip_suffix(FRESH).unwrap_or(name);
+    [FILE, BESIDE, FIO_JOB, trace::FILE, TABLES, CALIBRATION].contains(&whole) || is_made(name)
+}
+
+/// True if a study in this directory has begun, so that it can be resumed.
+fn is_resumable(directory: &Path) -> bool {
+    [STUDY, ORDER].iter().all(|name| directory.join(name).exists())
 }
 
 /// Writes a new file outside the bundles of studies. Fails if it exists, lies in a study's
@@ -165,7 +193,7 @@ fn own(directory: &Path) -> Result<Owner, StudyError> {
 fn require_empty(directory: &Path) -> Result<(), StudyError> {
     let Ok(mut entries) = fs::read_dir(directory) else { return Ok(()) };
     if entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != MARK)) {
-        let resumable = directory.join(STUDY).exists();
+        let resumable = is_resumable(directory);
         return Err(StudyError::BundleOccupied { path: directory.to_path_buf(), resumable });
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Bundles without a manifest: of a run or a calibration.
 
-use super::{CALIBRATION, STUDY, refused, source_of};
+use super::{CALIBRATION, STUDY, refused};
 use crate::StudyError;
 use plumb_io::Directory;
 use plumb_record::outside;
@@ -39,7 +39,7 @@ pub fn text(path: &Path) -> Result<String, StudyError> {
 pub fn write_over(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, StudyError> {
     let path = directory.join(name);
     let written = Directory::open(directory).and_then(|held| held.replace(name, bytes));
-    written.map_err(|error| refused(&path, source_of(error)))?;
+    written.map_err(|error| refused(&path, error.into_source()))?;
     Ok(path)
 }
 

@@ -225,8 +225,15 @@ fn kind_of<'k>(
     kinds.iter().copied().find(|kind| named.is_none_or(|named| named == kind.name())).ok_or_else(|| {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let span = whole.get("target").map_or(0..0, Spanned::span);
-        let what =
-            format!("there is no target {:?}; it takes {}", named.unwrap_or_default(), names.join(", "));
+        let (named, names) = (named.unwrap_or_default(), names.join(", "));
+        // An address whose scheme is mistyped may have a password.
+        let what = match named.contains([':', '@', '/']) {
+            true => format!(
+                "there is no such target; it takes {names}, and --target also an address: postgres://USER@HOST/DATABASE, \
+                 with its scheme in small letters"
+            ),
+            false => format!("there is no target {named:?}; it takes {names}"),
+        };
         places.at(span, &what)
     })
 }
