@@ -9,48 +9,13 @@ use plumb_record::share::{Tokens, is_figure};
 use serde_json::Value;
 
 /// Lines below an operator that have figures and words of PostgreSQL alone.
-const OF_FIGURES: [&str; 40] = [
-    "Buffers",
-    "I/O Timings",
-    "Planning Time",
-    "Execution Time",
-    "Total runtime",
-    "Sort Method",
-    "Heap Fetches",
-    "Heap Blocks",
-    "Buckets",
-    "Batches",
-    "Memory Usage",
-    "Peak Memory Usage",
-    "Disk Usage",
-    "Workers Planned",
-    "Workers Launched",
-    "Timing",
-    "Functions",
-    "Options",
-    "Cache Mode",
-    "Hits",
-    "WAL",
-    "Full-sort Groups",
-    "Pre-sorted Groups",
-    "Rows Removed by Filter",
-    "Rows Removed by Join Filter",
-    "Rows Removed by Index Recheck",
-    "Rows Removed by Conflict Filter",
-    "Planned Partitions",
-    "HashAgg Batches",
-    "Index Searches",
-    "Storage",
-    "Planning",
-    "JIT",
-    "Partial Mode",
-    "Inner Unique",
-    "Subplans Removed",
-    "Single Copy",
-    "Serialization",
-    "Memory",
-    "Conflicting Tuples",
-];
+const OF_FIGURES: &str = "|Buffers|I/O Timings|Planning Time|Execution Time|Total runtime|Sort Method|Heap Fetches|\
+    Heap Blocks|Buckets|Batches|Memory Usage|Peak Memory Usage|Disk Usage|Workers Planned|\
+    Workers Launched|Timing|Functions|Options|Cache Mode|Hits|WAL|Full-sort Groups|\
+    Pre-sorted Groups|Rows Removed by Filter|Rows Removed by Join Filter|\
+    Rows Removed by Index Recheck|Rows Removed by Conflict Filter|Planned Partitions|\
+    HashAgg Batches|Index Searches|Storage|Planning|JIT|Partial Mode|Inner Unique|\
+    Subplans Removed|Single Copy|Serialization|Memory|Conflicting Tuples|";
 
 /// Copies the lines of a plan.
 pub(super) fn copy(part: &SourcePart<'_>, tokens: &mut Tokens) -> String {
@@ -125,7 +90,8 @@ fn explained(line: &str, tokens: &mut Tokens) -> Option<String> {
         return Some(line::rest(tokens, line));
     }
     let (name, value) = text.split_once(':')?;
-    if OF_FIGURES.contains(&name.trim()) || name.starts_with("Worker ") && is_figure(&name["Worker ".len()..])
+    if OF_FIGURES.contains(&format!("|{}|", name.trim()))
+        || name.starts_with("Worker ") && is_figure(&name["Worker ".len()..])
     {
         return Some(format!("{indent}{name}:{}", line::rest(tokens, value)));
     }
