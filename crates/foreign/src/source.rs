@@ -250,7 +250,7 @@ impl<'a> SourcePart<'a> {
     /// Returns the lines from the one with this byte of `text` on.
     #[must_use]
     pub fn from_byte(&self, byte: usize) -> SourcePart<'a> {
-        SourcePart { text: &self.text[byte.min(self.text.len())..], starts: &[], first: self.first }
+        SourcePart { text: &self.text[byte.min(self.text.len())..], starts: &[], ..*self }
     }
 
     /// Returns the number in the file of the line at this byte of `text`.
