@@ -10,8 +10,8 @@
 //! report   facts of the head, sheets, lines that were not understood
 //! import   the record of a run, with the imported figures and the findings next to it
 //! page     the report as a page: its checks, then its own tables; `stored` keeps these in a bundle
+//! share    the copy of a file without the names in it
 //! kinds    files that are not read, each with what is read instead
-//! names    words that say whose system a report is of, and words of all reports
 //! ```
 //!
 //! A kind of report is a [`Reader`]: how it is recognised, read, checked, and turned into a
@@ -27,10 +27,10 @@ pub mod form;
 pub mod format;
 pub mod import;
 mod kinds;
-pub mod names;
 pub mod page;
 pub mod reader;
 pub mod report;
+pub mod share;
 pub mod source;
 pub mod stored;
 

@@ -177,7 +177,7 @@ pub fn reports<'r>(
 }
 
 /// Returns the parts of a file that are reports, with their readers, in the order of their lines.
-fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
+pub(crate) fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
     let whole = source.part(0, source.len());
     let pages = pages(&whole, readers);
     let is_in_page = |line: &usize| pages.iter().any(|(lines, _)| lines.contains(line));

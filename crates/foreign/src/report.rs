@@ -32,6 +32,9 @@ pub struct Report {
     pub unread: Vec<Remark>,
     /// Lines between tables that have no figures of a table, such as advice in words.
     pub prose: Vec<Remark>,
+    /// Lines of statements, which no table keeps.
+    #[serde(skip)]
+    pub skipped: Vec<u32>,
     /// Sections that the report says are empty, with their lines.
     pub empty: Vec<Remark>,
     /// The results of the report's own arithmetic.

@@ -251,6 +251,12 @@ impl<'a> SourcePart<'a> {
         self.source.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
+    /// Returns the lines from the one with this byte of `text` on.
+    #[must_use]
+    pub fn from_byte(&self, byte: usize) -> SourcePart<'a> {
+        SourcePart { text: &self.text[byte.min(self.text.len())..], starts: &[], ..*self }
+    }
+
     /// Returns the number in the file of the line at this byte of `text`.
     #[must_use]
     pub fn line_of(&self, byte: usize) -> u32 {

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Name of the file in a bundle.
 pub const FILE: &str = "imported.json";
 /// The version of the file that is written and read.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 /// Most bytes of the file: a cell takes up to two hundred.
 const BYTES_MOST: u64 = 512 << 20;
 

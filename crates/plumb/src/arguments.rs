@@ -88,9 +88,9 @@ NOT PROVED: all else. What a claim does not state is a reason for that, and neve
 The exit code is that of the worst claim. docs/audit.md has the form of a claim file.";
 
 const SHARED: &str = "\
-A name has the same replacement everywhere in the copy. Names are found by their form and by their
-place in records. Give one that has neither, such as a customer in a sentence, with --name.
-Words of plumb and of every Unix system are kept.
+The copy is made from what was understood: figures, headings, events, statistics, settings and
+operators stay. Every other word becomes a token, the same one everywhere, as wide as the word.
+Lines that were not understood, commands and their output are left out.
 The list of what was replaced is printed for you: it is not in the copy.
 `plumb verify` verifies the copy of a study.";
 
@@ -109,7 +109,7 @@ pub enum Command {
     /// Hold published claims against their own figures, and say what they leave open
     #[command(after_help = CLAIMS)]
     Audit(AuditOf),
-    /// Copy a bundle or a file without the hosts, paths, users, addresses and SQL in it
+    /// Copy a bundle, a report, a plan or a claim without the names in it
     #[command(after_help = SHARED)]
     Share(ShareOf),
     /// Measure what the storage under a path can do, with a file of its own
@@ -662,12 +662,12 @@ pub struct AuditOf {
 /// The arguments of `plumb share`: a bundle or a file, and where its copy goes
 #[derive(Debug, Args)]
 pub struct ShareOf {
-    /// The bundle of a run, a study or a calibration, or a file of text or JSON
+    /// The bundle of a run, a study or a calibration, or a report, a plan or a claim
     pub bundle: PathBuf,
     /// A new directory for the copy
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Replace this word, too (repeat for several)
+    /// Replace this word although it is listed (repeat for several)
     #[arg(long, value_name = "WORD")]
     pub name: Vec<String>,
     /// Print what was replaced as JSON and nothing else

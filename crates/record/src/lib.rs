@@ -27,6 +27,7 @@ pub mod outside;
 pub mod plan;
 mod scan;
 mod session_snapshot;
+pub mod share;
 mod snoop;
 pub mod trace;
 mod trace_summary;

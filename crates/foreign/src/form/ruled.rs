@@ -46,6 +46,8 @@ pub struct Tables {
     /// Lines in a table that do not fit its columns.
     pub unread: Vec<Remark>,
     pub prose: Vec<Remark>,
+    /// Lines of statements below the name of one.
+    pub statements: Vec<u32>,
 }
 
 /// Most lines of headings above a ruler.
@@ -191,6 +193,8 @@ struct Open {
     /// The groups of its last ruler, as they stand.
     ruler: Vec<Range<usize>>,
     table: Ruled,
+    /// Lines of statements.
+    statements: Vec<u32>,
     /// Letters of each cell in the line read last.
     lengths: Vec<usize>,
     /// The lines read of the current record.
@@ -381,8 +385,8 @@ impl Walk<'_> {
             names: layout.names.clone(),
             rows: Vec::new(),
         };
-        let (lengths, record) = (Vec::new(), Vec::new());
-        self.open = Some(Open { layout, ruler, table, lengths, record, record_line: 0 });
+        let (statements, lengths, record) = (Vec::new(), Vec::new(), Vec::new());
+        self.open = Some(Open { layout, ruler, table, statements, lengths, record, record_line: 0 });
         here + 1
     }
 
@@ -482,6 +486,7 @@ impl Walk<'_> {
     fn close(&mut self) {
         let Some(mut open) = self.open.take() else { return };
         open.end_record();
+        self.tables.statements.append(&mut open.statements);
         self.cells += open.table.rows.len() * open.table.names.len();
         let goes_on = |last: &&mut Ruled| {
             last.heading.raw == open.table.heading.raw
@@ -513,6 +518,7 @@ impl Open {
             && !(cells.last().is_some_and(|id| is_statement(&id.raw))
                 && cells.iter().any(|cell| is_number(&cell.raw)));
         if is_of_statement {
+            self.statements.push(number);
             return true;
         }
         if !fits(line, columns) {

@@ -29,7 +29,7 @@ pub const READERS: [Reader; 1] = [Reader {
 }];
 
 /// The text before the document.
-const DATA: &str = "const data={";
+pub(crate) const DATA: &str = "const data={";
 
 /// True of a page of pg_profile in lower case. The version is at the end of the document, so that a
 /// page that was cut short may lack it.

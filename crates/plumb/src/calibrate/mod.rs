@@ -27,13 +27,13 @@ use plumb_pages::calibration as document;
 use plumb_pages::rendered;
 use plumb_record as record;
 use plumb_record::calendar::Moment;
+use plumb_record::share::Tokens;
 use plumb_report::Document;
 use plumb_run::calibration_store;
 use plumb_study::analysis::result::Standing;
 use plumb_study::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_study::provenance::Provenance;
-use plumb_study::share::names::Names;
-use plumb_study::share::{self, Shared};
+use plumb_study::share::Shared;
 use plumb_units::Bytes;
 use progress_display::ProgressDisplay;
 use std::path::{Path, PathBuf};
@@ -155,27 +155,23 @@ pub fn rebuild(directory: &Path, shown: PrintForm) -> Result<Outcome, Failure> {
     Ok(outcome(&made))
 }
 
-/// Replaces the names of a calibration's bundle, and makes its reports and tables again. Fails if
+/// Copies a calibration's bundle without its names, and makes its reports and tables again. Fails if
 /// the bundle has no calibration that this program can read.
-pub fn shared(directory: &Path, names: &mut Names) -> Result<Shared, Failure> {
+pub fn shared(directory: &Path, tokens: &mut Tokens) -> Result<Shared, Failure> {
     let refused = |why: String| Failure::run(format!("{}: {why}", directory.display()));
     let mut documents = Vec::new();
     for name in [CALIBRATION, record::FILE] {
         let text = bundle_text(&directory.join(name))?;
-        let value = serde_json::from_str(&text).map_err(|error| refused(format!("{name}: {error}")))?;
-        share::find(names, &value);
+        let mut value = serde_json::from_str(&text).map_err(|error| refused(format!("{name}: {error}")))?;
+        tokens.document(&mut value);
         documents.push(value);
     }
-    let mut shared = Shared::default();
-    documents.iter_mut().for_each(|value| shared.value(names, value));
     let [made, by] = [0, 1].map(|place| documents[place].to_string());
     let made = Calibration::from_json(&made).map_err(|error| refused(error.to_string()))?;
     let by = Provenance::from_json(&by).map_err(|error| refused(error.to_string()))?;
     let text = json(&documents[0])?;
-    for (name, text) in files(&made, text, &by, &document::document(&made, &by), "calibration")? {
-        shared.add(name, text);
-    }
-    Ok(shared)
+    let files = files(&made, text, &by, &document::document(&made, &by), "calibration")?;
+    Ok(files.into_iter().map(|(name, text)| (name.into(), text.into())).collect())
 }
 
 fn measure(

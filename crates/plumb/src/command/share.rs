@@ -8,115 +8,110 @@ use crate::{calibrate, output};
 use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
 use plumb_events::{Event, IoStream, Statistic};
-use plumb_foreign::names::{Named, words};
-use plumb_foreign::reader::reports;
-use plumb_foreign::{READERS, Source};
+use plumb_figures::bound::BOUNDS;
+use plumb_foreign::{READERS, Source, share, stored};
 use plumb_pages::{rendered, study};
+use plumb_record::share::Tokens;
 use plumb_record::{FILE, Record};
 use plumb_study::bundle::{CALIBRATION, Reservation, STUDY};
-use plumb_study::definition::catalog;
-use plumb_study::share::names::{Names, Secret};
-use plumb_study::share::{Shared, of_file, of_run, of_study};
+use plumb_study::share::{Shared, of_claim, of_run, of_study, shipped, write};
 use plumb_study::verify;
 use plumb_workload::WORKLOADS;
 use serde_json::json;
 use std::path::Path;
 
-/// Writes the copy and prints the replaced names. Fails if there is nothing to share, the directory
+/// Most words that are printed with their tokens; `--json` prints all.
+const SHOWN_MOST: usize = 40;
+/// Endings of files that say the kind of their contents.
+const ENDINGS: [&str; 11] = ["txt", "html", "htm", "json", "toml", "lst", "log", "trc", "csv", "md", "out"];
+
+/// Writes the copy and prints the replaced words. Fails if there is nothing to share, the directory
 /// is not empty, or the copy of a study does not verify.
 pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
-    let mut names = Names::new(kept());
-    arguments.name.iter().for_each(|name| names.add(Secret::Word, name));
-    let shared = shared(&arguments.bundle, &mut names)?;
-    let reservation = Reservation::named(&arguments.output)?;
-    shared.write(reservation.directory())?;
-    drop(reservation);
+    let names = own_names();
+    let mut tokens = Tokens::new(names.iter().map(String::as_str));
+    arguments.name.iter().for_each(|name| tokens.unlist(name));
+    let files = copied(&arguments.bundle, &mut tokens)?;
     let is_study = arguments.bundle.join(STUDY).is_file();
-    let verified = match is_study {
-        true => {
-            let verified = verify::verify(&arguments.output, KINDS, study::rendered)?;
-            format!(", and verifies with the hash {}", verified.evidence)
-        }
-        false => String::new(),
-    };
-    let replaced = shared.replaced(&names);
+    let reservation = Reservation::named(&arguments.output)?;
+    write(&files, reservation.directory())?;
+    drop(reservation);
+    let verify = || verify::verify(&arguments.output, KINDS, study::rendered);
+    let verified = is_study.then(verify).transpose()?;
+    let left_out = tokens.dropped;
     if arguments.json {
-        let rows = replaced.iter().map(
-            |name| json!({ "replaced_by": name.replacement, "places": name.places, "name": name.original }),
-        );
+        let rows =
+            tokens.all().into_iter().map(|(token, word)| json!({ "replaced_by": token, "word": word }));
         output::print_json(&json!({
             "output": arguments.output.display().to_string(),
-            "files": shared.files.len(),
+            "files": files.len(),
+            "left_out": left_out,
             "replaced": rows.collect::<Vec<_>>(),
         }))?;
         return Ok(Outcome::Fine);
     }
-    let places: usize = replaced.iter().map(|name| name.places).sum();
+    let verified = verified
+        .map_or(String::new(), |verified| format!(", and verifies with the hash {}", verified.evidence));
     output::print(&format!(
-        "{} has {}; {} replaced in {}{verified}\n",
+        "{} has {}; {} replaced, {} not understood and left out{verified}\n",
         arguments.output.display(),
-        output::counted(shared.files.len() as u64, "file"),
-        output::counted(replaced.len() as u64, "name"),
-        output::counted(places as u64, "place"),
+        output::counted(files.len() as u64, "file"),
+        output::counted(tokens.len() as u64, "word"),
+        output::counted(left_out, "line or field"),
     ))?;
-    let head = ["REPLACED BY", "PLACES", "NAME"].map(String::from).to_vec();
-    let rows = replaced.into_iter().map(|name| {
-        let first = name.original.lines().next().unwrap_or_default().to_string();
-        vec![name.replacement, name.places.to_string(), first]
-    });
+    let head = ["REPLACED BY", "WORD"].map(String::from).to_vec();
+    let rows = tokens
+        .all()
+        .into_iter()
+        .take(SHOWN_MOST)
+        .map(|(token, word)| vec![token.to_string(), word.to_string()]);
     output::print(&output::aligned_under_head(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
+    if tokens.len() > SHOWN_MOST {
+        output::print(&format!("and {} more; --json lists all\n", tokens.len() - SHOWN_MOST))?;
+    }
     Ok(Outcome::Fine)
 }
 
-fn shared(bundle: &Path, names: &mut Names) -> Result<Shared, Failure> {
+fn copied(bundle: &Path, tokens: &mut Tokens) -> Result<Shared, Failure> {
     let page = |record: &Record| rendered(&plumb_pages::run::document(record)).map(|(_, text)| text);
+    let failed = |error: plumb_foreign::ForeignError| Failure::run(error.to_string());
     match bundle {
-        study if study.join(STUDY).is_file() => Ok(of_study(study, KINDS, study::rendered, names)?),
-        calibration if calibration.join(CALIBRATION).is_file() => calibrate::shared(calibration, names),
-        run if run.is_dir() || run.ends_with(FILE) => Ok(of_run(run, page, names)?),
+        study if study.join(STUDY).is_file() => Ok(of_study(study, KINDS, study::rendered, tokens)?),
+        calibration if calibration.join(CALIBRATION).is_file() => calibrate::shared(calibration, tokens),
+        run if run.is_dir() || run.ends_with(FILE) => {
+            let mut files = of_run(run, page, tokens)?;
+            let tables = share::tables(run, tokens).map_err(failed)?;
+            files.extend(tables.map(|text| (stored::FILE.to_string(), text.into_bytes())));
+            Ok(files)
+        }
         file => {
-            add_fields(file, names);
-            Ok(of_file(file, names)?)
+            let source = Source::read(file).map_err(failed)?;
+            let claim = of_claim(source.part(0, source.len()).text, tokens);
+            let text = claim.map_or_else(|| share::copy(&source, READERS, tokens), Ok).map_err(failed)?;
+            let ending = file.extension().and_then(|ending| ending.to_str());
+            let ending = ending.filter(|ending| ENDINGS.contains(ending)).unwrap_or("txt");
+            Ok(vec![(format!("copy.{ending}"), text.into_bytes())])
         }
     }
 }
 
-/// Adds the names in the fields of known reports, and keeps the words that all reports have.
-fn add_fields(file: &Path, names: &mut Names) {
-    let Ok(source) = Source::read(file) else { return };
-    let Ok(reports) = reports(&source, READERS) else { return };
-    let words = words(reports.iter().map(|(_, report)| report));
-    names.keep(words.vocabulary.iter().map(String::as_str));
-    for (name, named) in &words.names {
-        let secret = match named {
-            Named::Host => Secret::Host,
-            Named::User => Secret::User,
-            Named::Thing => Secret::Name,
-            Named::Statement => Secret::Sql,
-        };
-        names.add_field(secret, name);
-    }
-}
-
-/// Returns words that a copy keeps: names of settings, events and workloads tell nothing about
-/// whose system it was.
-fn kept() -> Vec<&'static str> {
+/// Returns the names that a copy keeps: settings, events, workloads and the studies that ship tell
+/// nothing about whose system it was.
+fn own_names() -> Vec<String> {
     let settings = Setting::ALL.iter().map(|setting| setting.row());
-    let values = settings.clone().flat_map(|row| match row.domain {
+    let words = |domain: Domain| match domain {
         Domain::Word(words) => words.to_vec(),
         _ => Vec::new(),
-    });
+    };
     let parameters = WORKLOADS.iter().flat_map(|workload| workload.parameters);
-    let words = parameters.clone().flat_map(|parameter| match parameter.takes {
-        Domain::Word(words) => words.to_vec(),
-        _ => Vec::new(),
-    });
-    let studies = catalog::FILES.iter().map(|(file, _)| file.trim_end_matches(".toml"));
-    let mut kept: Vec<&'static str> = settings.map(|row| row.name).chain(values).chain(studies).collect();
-    kept.extend(WORKLOADS.iter().map(|workload| workload.name));
-    kept.extend(parameters.map(|parameter| parameter.name).chain(words));
-    kept.extend(Event::ALL.iter().map(|event| event.name()));
-    kept.extend(Statistic::ALL.iter().map(|statistic| statistic.name()));
-    kept.extend(IoStream::ALL.iter().map(|stream| stream.name()));
-    kept
+    let mut names: Vec<&str> = settings.clone().map(|row| row.name).collect();
+    names.extend(settings.clone().flat_map(|row| words(row.domain)));
+    names.extend(parameters.clone().map(|parameter| parameter.name));
+    names.extend(parameters.flat_map(|parameter| words(parameter.takes)));
+    names.extend(WORKLOADS.iter().map(|workload| workload.name));
+    names.extend(Event::ALL.iter().map(|event| event.name()));
+    names.extend(Statistic::ALL.iter().map(|statistic| statistic.name()));
+    names.extend(IoStream::ALL.iter().map(|stream| stream.name()));
+    names.extend(BOUNDS.iter().map(|bound| bound.name));
+    names.into_iter().map(str::to_string).chain(shipped()).collect()
 }

@@ -63,13 +63,12 @@ fn the_copy_of_a_study_has_no_name_and_verifies() {
     let said = fine(&here, ["share", "zyxbundle", "--output", "copy"]);
     let hash = fine(&here, ["verify", "copy"]);
     assert!(said.contains(hash.trim().rsplit(' ').next().expect("a hash")), "{said}\n{hash}");
-    assert!(said.contains("zyxcorp-billing") && said.contains("sql-1"), "the list is for the user: {said}");
+    assert!(said.contains("REPLACED BY"), "the list is for the user: {said}");
     let temporary = directory.path().file_name().expect("a name").to_string_lossy().into_owned();
     let copy = here.join("copy");
     require_none(&copy, &["zyx", "salary", "alice", "10.11.12.13", &temporary]);
     let kept = fs::read_to_string(copy.join("runs/0001.json")).expect("a record");
     assert!(!kept.contains(&format!("\"name\": \"{}\"", host())), "{kept}");
-    assert!(kept.contains("\"name\": \"host-"), "{kept}");
     // The same names have the same replacements, and nothing is written over.
     assert_eq!(plumb(&here, ["share", "zyxbundle", "--output", "copy"]).code, Some(1));
 }
@@ -82,7 +81,7 @@ fn the_copy_of_a_run_has_its_reports_and_its_trace() {
     fine(&here, run);
     let given = here.join("kept");
     let said = fine(&here, ["share", "kept", "--output", "copy"]);
-    assert!(said.contains("zyxdata"), "{said}");
+    assert!(said.contains("words replaced"), "{said}");
     let copy = here.join("copy");
     require_none(&copy, &["zyx"]);
     assert_eq!(names(&copy), names(&given));
@@ -93,108 +92,107 @@ fn the_copy_of_a_run_has_its_reports_and_its_trace() {
     fine(&here, ["info", "copy"]);
 }
 
+/// Lines that strangers found in copies of the search for names.
+const HOSTILE: &str = "connect scott/tiger@//db17.corp.example.com:1521/PAY
+host=db17 user=alice password=s3cretpw PGPASSWORD=s3cretpw
+postgres://alice:s3cretpw@db17.corp.example.com:5432/payroll
+fe80::1ff:fe23:4567:890a and 2001:db8::8a2e:370:7334 MAC 52:54:00:12:34:56
+/home/alice/data/payroll.dbf C:\\Users\\alice\\payroll.dbf \\\\filer7\\share\\x ~alice/x
+select name, salary from employees where ssn = '078-05-1120' and name = 'Meier'
+SELECT/*+ full */ x FROM \"Kunden\" WHERE n=$1
+alice@corp.example.com Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc AKIAIOSFODNN7EXAMPLE
+";
+const SECRETS: [&str; 22] = [
+    "scott",
+    "tiger",
+    "db17",
+    "corp",
+    "example",
+    "alice",
+    "s3cret",
+    "payroll",
+    "5432",
+    "fe80",
+    "2001",
+    "8a2e",
+    "52:54",
+    "filer7",
+    "salary",
+    "employees",
+    "078",
+    "1120",
+    "Meier",
+    "Kunden",
+    "eyJ",
+    "AKIA",
+];
+
+fn copied(here: &Path, name: &str, text: &str) -> String {
+    fs::write(here.join(name), text).expect("a file");
+    drop(fine(here, ["share", name, "--output", "copy"]));
+    let copied = names(&here.join("copy")).pop().expect("a file");
+    let copy = fs::read_to_string(here.join("copy").join(copied)).expect("a file");
+    fs::remove_dir_all(here.join("copy")).expect("a directory");
+    copy
+}
+
 #[test]
-fn files_of_text_and_of_json_are_shared_alike() {
+fn a_file_keeps_what_was_understood_and_nothing_else() {
     let (_directory, here) = place();
-    let text = "WORKLOAD REPOSITORY report for\n\n\
-                DB Name         DB Id    Instance     Inst Num Startup Time    Release     RAC\n\
-                ------------ ----------- ------------ -------- --------------- ----------- ---\n\
-                ZYXPROD       1269760792 ZYXPROD1            1 31-Oct-14 11:00 11.2.0.4.0  NO\n\n\
-                Host Name        Platform                         CPUs\n\
-                ---------------- -------------------------------- ----\n\
-                zyxhost01        Linux x86 64-bit                   24\n\n\
-                select zyxname\n  from zyxtable;\n\nacme says so, and zyxhost01 too.\n";
-    fs::write(here.join("awr_zyxhost01.txt"), text).expect("a file");
-    fs::write(here.join("fio.json"), "{\"hostname\": \"zyxhost01\", \"filename\": \"zyxfile/zyxdev\"}")
-        .expect("a file");
-    fine(&here, ["share", "awr_zyxhost01.txt", "--output", "text", "--name", "acme"]);
-    fine(&here, ["share", "fio.json", "--output", "json"]);
-    require_none(&here.join("text"), &["zyx", "ZYX", "acme"]);
-    require_none(&here.join("json"), &["zyx"]);
-    let shared = fs::read_to_string(here.join("text/awr_host-1.txt")).expect("a file");
-    assert!(shared.contains("11.2.0.4.0") && shared.contains("Linux x86 64-bit"), "{shared}");
-    assert!(shared.contains("word-1 says so, and host-1  too."), "{shared}");
-}
-
-/// Returns the name and outcome of each check of a file's reports, and the lines not understood.
-fn checks(here: &Path, file: &str) -> Vec<String> {
-    let json: serde_json::Value =
-        serde_json::from_str(&fine(here, ["import", file, "--json"])).expect("JSON");
-    let mut found = Vec::new();
-    for report in json.as_array().expect("reports").iter().map(|import| &import["report"]) {
-        let checks = report["checks"].as_array().expect("checks");
-        found.extend(checks.iter().map(|check| format!("{} {}", check["name"], check["outcome"])));
-        found.push(format!("{} tables", report["sheets"].as_array().expect("tables").len()));
-        found.push(format!("{} unread", report["unread"].as_array().expect("lines").len()));
-    }
-    found
-}
-
-/// Returns the tags of a page without the quoted values of their attributes.
-fn tags(page: &str) -> Vec<String> {
-    let tags = page.split('<').skip(1).map(|piece| piece.split('>').next().unwrap_or_default());
-    tags.map(|tag| tag.split('"').step_by(2).collect()).collect()
-}
-
-#[test]
-fn the_copy_of_each_report_has_the_same_checks() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../foreign/tests/it/fixtures");
-    for name in names(&fixtures) {
-        let (_directory, here) = place();
-        let original = fs::read_to_string(fixtures.join(&name)).expect("a fixture");
-        fs::write(here.join(&name), &original).expect("a file");
-        drop(fine(&here, ["share", &name, "--output", "copy"]));
-        let copied = names_of(&here.join("copy"));
-        let copy = format!("copy/{copied}");
-        assert_eq!(checks(&here, &copy), checks(&here, &name), "{name}");
-        if name.ends_with(".html") {
-            let text = fs::read_to_string(here.join(&copy)).expect("a page");
-            assert_eq!(tags(&text), tags(&original), "{name}");
+    let iostat = "Linux 5.10.0 (prod-ora7) 	05/03/24 	_x86_64_	(4 CPU)\n\n\
+        Device            r/s     w/s     rkB/s     wkB/s  r_await w_await aqu-sz  %util\n\
+        sda              4.50    1.20    112.50     48.00     0.27    2.05   0.00   0.14\n\
+        vg_acme-lv_pay   4.50    1.20    112.50     48.00     0.27    2.05   0.00   0.14\n";
+    let awr = "WORKLOAD REPOSITORY report for\n\n\
+        DB Name         DB Id    Instance     Inst Num Startup Time    Release     RAC\n\
+        ------------ ----------- ------------ -------- --------------- ----------- ---\n\
+        ZYXPROD       1269760792 ZYXPROD1            1 31-Oct-14 11:00 11.2.0.4.0  NO\n\n\
+        Host Name        Platform                         CPUs\n\
+        ---------------- -------------------------------- ----\n\
+        zyxhost01        Linux x86 64-bit                   24\n\n";
+    let plan = "Nested Loop  (cost=0.42..16.47 rows=1 width=8) (actual time=0.020..0.030 rows=1 loops=1)\n\
+        \x20 ->  Index Scan using customers_ssn_idx on payroll.orders filter  (cost=0.42..8.44 rows=1 width=8) \
+        (actual time=0.010..0.011 rows=1 loops=1)\n\
+        \x20       Index Cond: (c.ssn = '078-05-1120'::text)\n\
+        \x20 ->  Seq Scan on secret_deals d  (cost=0.00..8.00 rows=1 width=4) (actual time=0.005..0.006 rows=1 loops=1)\n\
+        Planning Time: 0.100 ms\nExecution Time: 0.060 ms\n";
+    let claim = "statement = \"Acme is faster.\"\n[source]\ntitle = \"Acme\"\nauthor = \"Alice\"\ndate = \"2005-04\"\n\
+        place = \"acme.example.com\"\n[figures]\nacme = { text = \"4.33 secs\" }\nother = { text = \"2.16 secs\" }\n\
+        times = { text = \"2\" }\n[[relation]]\nrule = \"ratio\"\nlarger = \"acme\"\nsmaller = \"other\"\ntimes = \"times\"\n";
+    let cases: [(&str, String, &[&str], &[&str]); 4] = [
+        (
+            "i.txt",
+            format!("{HOSTILE}{iostat}{HOSTILE}"),
+            &["acme", "ora7", "sda"],
+            &["112.50", "r_await", "5.10.0"],
+        ),
+        (
+            "a.txt",
+            format!("{awr}{HOSTILE}"),
+            &["ZYX", "zyx", "1269760792"],
+            &["11.2.0.4.0", "Linux x86 64-bit", "24"],
+        ),
+        (
+            "p.txt",
+            plan.to_string(),
+            &["customers", "payroll", "orders", "filter", "deals"],
+            &["cost=0.42..16.47", "Index Scan using", "Index Cond:", "Execution Time: 0.060 ms"],
+        ),
+        ("c.toml", claim.to_string(), &["Acme", "acme", "Alice"], &["4.33 secs", "ratio", "2005-04"]),
+    ];
+    for (name, text, gone, kept) in cases {
+        let copy = copied(&here, name, &text);
+        for secret in gone.iter().chain(&SECRETS) {
+            assert!(!copy.contains(secret), "{name}: {secret}: {copy}");
+        }
+        for kept in kept {
+            assert!(copy.contains(kept), "{name}: {kept}: {copy}");
         }
     }
-}
-
-fn names_of(directory: &Path) -> String {
-    names(directory).pop().expect("a file")
-}
-
-#[test]
-fn names_of_fields_are_replaced_in_any_case_and_inside_words_and_no_heading_is() {
-    let (_directory, here) = place();
-    let page = "<HTML><HEAD><TITLE>AWR Report for DB: ZYX, Inst: zyx1</TITLE><STYLE>.zyx {}</STYLE></HEAD><BODY>\n\
-        <H1>WORKLOAD REPOSITORY report for</H1>\n\
-        <TABLE summary=\"zyx\"><TR><TH>DB Name</TH><TH>DB Id</TH><TH>Unique Name</TH><TH>Instance</TH>\
-        <TH>Inst Num</TH><TH>Startup Time</TH><TH>Release</TH><TH>RAC</TH></TR>\n\
-        <TR><TD>ZYX</TD><TD>12</TD><TD>zyx_a</TD><TD>zyx1</TD><TD>1</TD><TD>1-2</TD><TD>12.1.0.2.0</TD>\
-        <TD>NO</TD></TR></TABLE>\n\
-        <TABLE><TR><TH>Host Name</TH><TH>Platform</TH><TH>CPUs</TH></TR>\n\
-        <TR><TD>WWPZYX1</TD><TD>Linux x86 64-bit</TD><TD>24</TD></TR></TABLE>\n\
-        <H3>init.ora Parameters</H3><TABLE><TR><TH>Parameter Name</TH><TH>Begin value</TH></TR>\n\
-        <TR><TD>dispatchers</TD><TD>(PROTOCOL=TCP) (SERVICE=zyxXDB)</TD></TR>\
-        <TR><TD>spfile</TD><TD>+DATA/zyx/spfilezyx.ora</TD></TR>\
-        <TR><TD>remote_listener</TD><TD>yzy-scan:4096</TD></TR></TABLE>\n\
-        <H3>Foreground Wait Events</H3><TABLE><TR><TH>Event</TH><TH>Waits</TH>\
-        <TH>Waits /txn</TH><TH>Pct Miss</TH></TR>\n\
-        <TR><TD>db file sequential read</TD><TD>12</TD><TD>1.0</TD><TD>2</TD></TR></TABLE>\n\
-        <P>see oldzyxlog</P>\n\
-        select yzy from clients where a &lt; 1</BODY></HTML>\n";
-    fs::write(here.join("awr.html"), page).expect("a file");
-    drop(fine(&here, ["share", "awr.html", "--output", "copy"]));
-    let copy = fs::read_to_string(here.join("copy/awr.html")).expect("a file");
-    let texts = copy.replace(".zyx {}", "").to_lowercase();
-    for name in ["zyx", "yzy", "clients"] {
-        assert!(!texts.contains(name), "{name}: {copy}");
-    }
-    for kept in [
-        "<TH>Waits /txn</TH><TH>Pct Miss</TH>",
-        "<TD>db file sequential read</TD><TD>12</TD>",
-        "Linux x86 64-bit",
-        "</TD></TR></TABLE>",
-        ":4096",
-    ] {
-        assert!(copy.contains(kept), "{kept}: {copy}");
-    }
-    assert_eq!(tags(&copy), tags(page));
+    fs::write(here.join("x.txt"), HOSTILE).expect("a file");
+    let refused = plumb(&here, ["share", "x.txt", "--output", "copy"]);
+    assert_ne!(refused.code, Some(0), "nothing is understood");
+    assert!(!here.join("copy").exists(), "nothing stays of a copy that failed");
 }
 
 #[test]

@@ -14,8 +14,8 @@ pub fn read(part: &SourcePart<'_>) -> Report {
     for (_, line) in &mut lines {
         *line = &line[line.bytes().take_while(|byte| *byte == b' ').count().min(indent)..];
     }
-    let ruled::Tables { tables, empty, unread, prose } = ruled::tables(&lines);
-    let mut report = Report { empty, unread, prose, ..Report::default() };
+    let ruled::Tables { tables, empty, unread, prose, statements } = ruled::tables(&lines);
+    let mut report = Report { empty, unread, prose, skipped: statements, ..Report::default() };
     let comma = comma_of(part.text);
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
     report.sheets = tables.map(|table| sheet(table, comma)).collect();

@@ -26,6 +26,8 @@ mod postgres;
 mod text;
 pub(crate) mod xplan;
 
+pub(crate) use text::has_figures;
+
 use crate::source::{ForeignError, Source};
 use client::Numbered;
 use plumb_record::plan::{ExecutionPlan, PlanOperation};

@@ -53,7 +53,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
     Ok(plans)
 }
 
-pub(super) fn has_figures(text: &str) -> bool {
+pub(crate) fn has_figures(text: &str) -> bool {
     MARKS.iter().any(|mark| text.contains(mark))
 }
 

@@ -130,6 +130,8 @@ fn read(part: &SourcePart<'_>) -> Report {
             report.facts.push(ImportedFact { name: name.to_string(), text: text.to_string(), line });
         } else if !is_statement && !is_known(text) {
             report.unread.push(Remark { line, text: plumb_units::cut(text, 200).into_owned() });
+        } else if !text.trim_matches('=').is_empty() {
+            report.skipped.push(line);
         }
         let cells = waits.rows.len() * waits.columns.len() + calls.rows.len() * calls.columns.len();
         if cells > CELLS_MOST {
