@@ -95,3 +95,19 @@ impl Profile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_memory_only_for_the_streams_that_it_uses() {
+        let mut profile = Profile::new(Nanos(0));
+        for second in 0..600 {
+            profile.add(IoStream::CacheReads, Nanos(0), Nanos(second * 1_000_000_000), 8192);
+        }
+        let buckets: usize = profile.streams.iter().map(Vec::capacity).sum();
+        assert!(buckets <= 2 * BUCKET_COUNT, "{buckets}");
+        assert_eq!(profile.series(IoStream::LogWrites).count(), profile.series(IoStream::CacheReads).count());
+    }
+}

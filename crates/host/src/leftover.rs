@@ -22,13 +22,13 @@ use std::path::{Path, PathBuf};
 /// A maker of things that outlive a kill. The default methods find nothing.
 pub trait Leftover: Sync {
     /// Recognises a marked file or directory of a dead process.
-    fn claim(&self, _marked: &Path) -> Option<Claim> {
+    fn claim(&self, _marked: &Path) -> Option<MakerClaim> {
         None
     }
 
     /// True if the maker makes a part of this name, relative to the marked directory. Of a marked
     /// file the only part is the file, with an empty name.
-    fn makes(&self, _part: &Part<'_>) -> bool {
+    fn makes(&self, _part: &MarkedPart<'_>) -> bool {
         false
     }
 
@@ -53,7 +53,7 @@ pub trait Leftover: Sync {
 
 /// Reason why a marked file or directory is a maker's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
+pub enum MakerClaim {
     /// The name: other parts in it are strays.
     Name,
     /// The parts: at least one must be the maker's, unless there is none.
@@ -64,14 +64,14 @@ pub enum Claim {
 
 /// Claims marked directories whose name begins with a prefix.
 #[must_use]
-pub fn named(marked: &Path, prefix: &str) -> Option<Claim> {
+pub fn named(marked: &Path, prefix: &str) -> Option<MakerClaim> {
     let is_named = marked.file_name()?.to_str()?.starts_with(prefix) && marked.is_dir();
-    is_named.then_some(Claim::Name)
+    is_named.then_some(MakerClaim::Name)
 }
 
 /// A part of a marked directory; links are not followed.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'p> {
+pub struct MarkedPart<'p> {
     /// Name relative to the marked directory.
     pub name: &'p Path,
     /// File, directory or another kind; a link is no part.
@@ -89,7 +89,7 @@ pub enum PartKind {
     Special,
 }
 
-impl Part<'_> {
+impl MarkedPart<'_> {
     /// Returns the name as text, if it has no directory before it.
     #[must_use]
     pub fn top(&self) -> Option<&str> {

@@ -11,14 +11,14 @@
 //! An empty directory with a maker's name and without a mark is that of a process that was killed
 //! before it made one.
 //!
-//! - K1 Nothing of a living process is found, and no process takes over what was found, because a
+//! - Nothing of a living process is found, and no process takes over what was found, because a
 //!   [`Remains`] holds the mark.
-//! - K2 A directory with a part that its maker does not make stays as it is, with its mark.
-//! - K3 The mark goes last, so that a leftover is found again after a failure or a second kill.
+//! - A directory with a part that its maker does not make stays as it is, with its mark.
+//! - The mark goes last, so that a leftover is found again after a failure or a second kill.
 
 use crate::{Directory, EntryKind, IoError, cure};
 use plumb_host::kernel::start_time;
-use plumb_host::leftover::{Claim, Fate, Leftover, Part, PartKind, Remains};
+use plumb_host::leftover::{Fate, Leftover, MakerClaim, MarkedPart, PartKind, Remains};
 use plumb_host::owner::{self, MARK};
 use plumb_units::Bytes;
 use std::fs::File;
@@ -68,7 +68,7 @@ struct Leaving {
     own: PathBuf,
     mark: PathBuf,
     maker: &'static dyn Leftover,
-    claim: Claim,
+    claim: MakerClaim,
     parts: Parts,
     /// The mark, locked; `None` if the process was killed before it made one.
     held: Option<File>,
@@ -99,9 +99,9 @@ impl Leaving {
             None => return None,
         };
         let (maker, claim, parts) = makers.iter().find_map(|maker| {
-            let claim = maker.claim(&path).filter(|claim| held.is_some() || *claim == Claim::Name)?;
+            let claim = maker.claim(&path).filter(|claim| held.is_some() || *claim == MakerClaim::Name)?;
             let parts = Parts::of(around, &own, *maker, claim);
-            let is_its = claim != Claim::Parts || parts.stray.is_none() || !parts.files.is_empty();
+            let is_its = claim != MakerClaim::Parts || parts.stray.is_none() || !parts.files.is_empty();
             is_its.then_some((*maker, claim, parts))
         })?;
         Some(Leaving { path, around: Rc::clone(around), own, mark, maker, claim, parts, held })
@@ -127,7 +127,7 @@ impl Leaving {
     fn remains(self) -> Remains {
         let fate = match (&self.parts.stray, self.claim) {
             (Some(stray), _) => Fate::Stays(not_made(stray)),
-            (None, Claim::Original) => Fate::Ends("a study wrote it: becomes what it was"),
+            (None, MakerClaim::Original) => Fate::Ends("a study wrote it: becomes what it was"),
             (None, _) => Fate::Removed,
         };
         let (name, bytes) = (self.path.display().to_string(), Bytes(self.parts.bytes));
@@ -141,7 +141,7 @@ impl Leaving {
             format!("cannot remove {path}: {error}{cure}")
         };
         match self.claim {
-            Claim::Original => self.maker.release(&self.path).map_err(|error| error.to_string())?,
+            MakerClaim::Original => self.maker.release(&self.path).map_err(|error| error.to_string())?,
             _ => self.maker.release(&self.path).map_err(failed)?,
         }
         // A process that was ended just now may have made more.
@@ -163,12 +163,12 @@ impl Leaving {
 
 impl Parts {
     /// Lists the parts of a marked directory, or the marked file, up to the first stray.
-    fn of(around: &Directory, own: &Path, maker: &dyn Leftover, claim: Claim) -> Parts {
+    fn of(around: &Directory, own: &Path, maker: &dyn Leftover, claim: MakerClaim) -> Parts {
         let mut parts = Parts::default();
         let Some(found) = around.found(own) else { return parts };
         if found.kind != EntryKind::Directory {
-            let file = Part { name: Path::new(""), kind: PartKind::File };
-            if claim != Claim::Original && found.kind == EntryKind::File && maker.makes(&file) {
+            let file = MarkedPart { name: Path::new(""), kind: PartKind::File };
+            if claim != MakerClaim::Original && found.kind == EntryKind::File && maker.makes(&file) {
                 parts.files.push(own.to_path_buf());
                 parts.bytes = found.allocated;
             }
@@ -203,7 +203,7 @@ impl Parts {
                 EntryKind::Link => None,
             };
             let is_made = |kind: &PartKind| {
-                maker.makes(&Part { name: relative, kind: *kind }) || is_renamed(relative, *kind)
+                maker.makes(&MarkedPart { name: relative, kind: *kind }) || is_renamed(relative, *kind)
             };
             match kind.filter(is_made) {
                 Some(PartKind::Directory) if Some(found.identity.0) == device => waiting.push(name),
@@ -248,11 +248,11 @@ mod tests {
     struct TestMaker;
 
     impl Leftover for TestMaker {
-        fn claim(&self, marked: &Path) -> Option<Claim> {
+        fn claim(&self, marked: &Path) -> Option<MakerClaim> {
             named(marked, "made-")
         }
 
-        fn makes(&self, part: &Part<'_>) -> bool {
+        fn makes(&self, part: &MarkedPart<'_>) -> bool {
             let last = part.name.file_name().unwrap_or_default();
             last == if part.kind == PartKind::Directory { "d" } else { "a" }
         }
@@ -296,10 +296,10 @@ mod tests {
         let found = find(here, "none", &[&TestMaker]);
         let path = |name: &str| here.join(name).display().to_string();
         let shown: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(shown, [path("made-4194305"), path("made-dead")], "K1");
+        assert_eq!(shown, [path("made-4194305"), path("made-dead")]);
         assert!(
             find(here, "none", &[&TestMaker]).iter().all(|one| one.name != path("made-dead")),
-            "K1: it is held"
+            "it is held"
         );
         found.into_iter().for_each(|one| one.put_away().expect("removed"));
         let own = format!("made-{}", std::process::id());
@@ -317,10 +317,10 @@ mod tests {
             left(here, "made-1", &["a", stray], Some(DEAD));
             let found = find(here, "none", &[&TestMaker]);
             let why = format!("plumb did not make {}", here.join("made-1").join(stray).display());
-            assert_eq!(found[0].fate, Fate::Stays(why), "K2");
+            assert_eq!(found[0].fate, Fate::Stays(why));
             assert_eq!(found[0].freed(), Bytes(0));
             found.into_iter().for_each(|one| one.put_away().expect("it stays"));
-            assert!(here.join("made-1").join(MARK).exists() && here.join("made-1/a").exists(), "K2");
+            assert!(here.join("made-1").join(MARK).exists() && here.join("made-1/a").exists());
             fs::remove_dir_all(here.join("made-1")).expect("gone");
         }
     }
@@ -332,6 +332,6 @@ mod tests {
         let found = at(&directory.path().join("made-busy"), &[&TestMaker]).expect("it is found");
         let why = found.put_away().expect_err("it is in use");
         assert!(why.starts_with("cannot remove ") && why.ends_with("made-busy: it is in use"), "{why}");
-        assert_eq!(names(&directory.path().join("made-busy")), ["a", "d", MARK], "K3");
+        assert_eq!(names(&directory.path().join("made-busy")), ["a", "d", MARK]);
     }
 }

@@ -4,8 +4,8 @@
 //! stays where it is, because a comparison needs all of it. Saving a name again moves it to another
 //! bundle.
 
-use crate::bundle::REPORTS;
 use crate::failure::Failure;
+use crate::history::REPORTS;
 use crate::output;
 use plumb_io::cure;
 use plumb_record::outside;

@@ -5,6 +5,7 @@
 //! nothing behind. The report is printed before the bundle is written, in case writing fails.
 
 use crate::failure::Failure;
+use crate::history::REPORTS;
 use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_events::clock;
@@ -15,9 +16,6 @@ use plumb_record::{BESIDE, FILE, FIO_JOB, Record};
 use plumb_report::Document;
 use plumb_study::bundle::{Reservation, write_over};
 use std::path::{Path, PathBuf};
-
-/// Directory of bundles unless a command names another.
-pub const REPORTS: &str = "plumb-reports";
 
 /// Reserves the directory given by the user, or one in `plumb-reports` with this name and the time,
 /// if a bundle is requested. An interruption removes it while it is empty. Fails if the bundle

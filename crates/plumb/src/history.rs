@@ -5,7 +5,6 @@
 //! lines are kept next to the bundles, and only if there are any, so that a command
 //! that fails elsewhere leaves nothing.
 
-use crate::bundle::REPORTS;
 use crate::command_line;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -17,6 +16,9 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
+
+/// Directory of bundles unless a command names another.
+pub const REPORTS: &str = "plumb-reports";
 
 /// File name of the history.
 const FILE: &str = "ended-early.jsonl";

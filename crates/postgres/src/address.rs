@@ -10,11 +10,11 @@
 //! A database's owner may have set a search_path for it, with functions and operators of the names
 //! that plumb uses; they would run with the rights of plumb's user. So:
 //!
-//! - A1 Each session of plumb's own asks for `search_path = pg_catalog` in its start. This has
+//! - Each session of plumb's own asks for `search_path = pg_catalog` in its start. This has
 //!   precedence over all that the server has for user and database, and RESET returns to it.
-//! - A2 It then reads what it got, because a pooler may drop start-up options.
-//! - A3 In a database of plumb's own its tables are in a schema in which no other user may create.
-//! - A4 Only the session of a user's query has the server's path, and no look-up of plumb's.
+//! - It then reads what it got, because a pooler may drop start-up options.
+//! - In a database of plumb's own its tables are in a schema in which no other user may create.
+//! - Only the session of a user's query has the server's path, and no look-up of plumb's.
 //!
 //! Limits: one host.
 
@@ -127,7 +127,7 @@ impl ServerAddress {
         own
     }
 
-    /// Opens a session for a user's query, with the server's search_path (A4).
+    /// Opens a session for a user's query, with the server's search_path.
     ///
     /// # Errors
     /// If the server does not answer or refuses.
@@ -146,7 +146,7 @@ impl ServerAddress {
         client.query_alone("show search_path").map(|_| ())
     }
 
-    /// Returns the terms of a session of plumb's own (A1).
+    /// Returns the terms of a session of plumb's own.
     fn of_plumb(&self, name: &str) -> Config {
         let mut config = self.config.clone();
         let given = config.get_options().map_or(String::new(), |options| format!("{options} "));
@@ -197,7 +197,7 @@ impl ServerAddress {
         }
     }
 
-    /// Gives a session the path of names that it asked for, or fails (A2, A3).
+    /// Gives a session the path of names that it asked for, or fails.
     fn require_path(&self, client: &mut Client) -> Result<(), PostgresError> {
         const DURING: &str = "the search_path is read";
         let failed = |error: ClientError| self.failed(DURING, &error);

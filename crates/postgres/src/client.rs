@@ -7,11 +7,11 @@
 //!
 //! A server of others may say nothing, or too much. So each wait has a bound:
 //!
-//! - B1 A start ends within `connect_timeout`: name, socket, TLS and authentication together.
-//! - B2 A look-up ends within 30 s.
-//! - B3 A statement that works may last. While it is silent, a second session is started every
+//! - A start ends within `connect_timeout`: name, socket, TLS and authentication together.
+//! - A look-up ends within 30 s.
+//! - A statement that works may last. While it is silent, a second session is started every
 //!   10 s; if that has no answer within its own bound, the first one ends with an error.
-//! - B4 A statement gets at most [`ROWS_MOST`] rows, and as many bytes as the wire allows.
+//! - A statement gets at most [`ROWS_MOST`] rows, and as many bytes as the wire allows.
 //!
 //! A client whose wait has ended by a bound is not used again, and is dropped without a farewell.
 //!
@@ -38,7 +38,6 @@ use tokio_postgres::{AsyncMessage, CopyInSink, Row, RowStream, Statement};
 /// Bounds of the waits for a server of others; tests have shorter ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Longest look-up.
     pub look_up: Duration,
     /// Longest silence of a server at work before it is probed, and longest answer to a probe.
     pub silence: Duration,
@@ -48,14 +47,14 @@ pub const BOUNDS: Bounds = Bounds { look_up: Duration::from_secs(30), silence: D
 
 /// Most rows of a statement.
 pub const ROWS_MOST: usize = 100_000;
-/// Longest farewell.
+/// Longest wait for the end of a session that is dropped.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Bytes of a COPY that are sent together.
 const PIECE: usize = 4096;
 
 /// Longest wait for a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub(crate) enum Bound {
     /// A server of plumb's own.
     None,
     LookUp,
@@ -87,7 +86,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a session by a future that connects; its bound is for all of the start (B1).
+    /// Starts a session by a future that connects; its bound is for all of the start.
     pub(crate) fn start<F: Future<Output = Result<Started, ClientError>>>(
         start: F,
         within: Duration,

@@ -16,7 +16,7 @@
 //! Limits: the lists in `/dev/shm` have the form of PostgreSQL 14 and later.
 
 use plumb_events::clock;
-use plumb_host::leftover::{Claim, Leftover, Part, PartKind, named};
+use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, named};
 use plumb_host::process::below;
 use plumb_host::shared_memory::segments;
 use plumb_units::Nanos;
@@ -56,11 +56,11 @@ const LIST_MOST: u64 = 1 << 20;
 pub struct ServerLeftover;
 
 impl Leftover for ServerLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         named(marked, PREFIX)
     }
 
-    fn makes(&self, part: &Part<'_>) -> bool {
+    fn makes(&self, part: &MarkedPart<'_>) -> bool {
         match (part.kind, part.top()) {
             (PartKind::Directory, Some(name)) => [DATA, GOLDEN].contains(&name),
             (_, Some(name)) => name == LOG,

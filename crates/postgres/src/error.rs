@@ -84,7 +84,7 @@ pub enum PostgresError {
     Interrupted,
 }
 
-/// Error of a session.
+/// Error of a session, before it has its step and its server.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// tokio-postgres's, which has the server's own error.

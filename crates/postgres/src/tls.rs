@@ -79,7 +79,7 @@ pub(crate) enum Way {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TlsFile {
     Named(PathBuf),
-    /// Taken if it exists.
+    /// File in the home directory, which may be missing.
     Usual(PathBuf),
 }
 
@@ -211,7 +211,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(found)
 }
 
-/// Certificates that are trusted.
+/// Certificates that are trusted, also as they were read.
 #[derive(Debug)]
 struct Roots {
     store: RootCertStore,
@@ -229,7 +229,7 @@ impl Roots {
 /// Judge of a server's certificate.
 #[derive(Debug)]
 struct Judge {
-    /// `None` takes any certificate.
+    /// `None` accepts each certificate that a server shows.
     roots: Option<Roots>,
     judges_name: bool,
     provider: Arc<CryptoProvider>,

@@ -8,11 +8,11 @@
 //! message is read before the library has its bytes: one letter, four bytes of length, and
 //! four more of a request for a password.
 //!
-//! - W1 A password goes to a server in clear text or as MD5 only if the connection is encrypted or
+//! - A password goes to a server in clear text or as MD5 only if the connection is encrypted or
 //!   local, or `require_auth` asks for it.
-//! - W2 The messages of a start have at most [`START_MOST`] bytes, those of a statement
+//! - The messages of a start have at most [`START_MOST`] bytes, those of a statement
 //!   [`STATEMENT_MOST`]. A longer one is refused by its head, before memory is taken.
-//! - W3 A statement has at most [`ANSWERS_MOST`] answers: the library looks types up that it does
+//! - A statement has at most [`ANSWERS_MOST`] answers: the library looks types up that it does
 //!   not know, and a server could invent one after the other.
 //!
 //! The library takes this stream for one with TLS of its own making, because it asks no other kind
@@ -191,7 +191,7 @@ impl Heads {
         }
     }
 
-    /// Judges what the server asks for (W1).
+    /// Judges what the server asks for.
     fn authentication(&mut self, code: u32) -> Result<(), String> {
         let method = match code {
             0 if self.has_asked => return Ok(()),
@@ -306,18 +306,14 @@ pub(crate) struct Started {
     pub heads: SharedHeads,
 }
 
-/// Socket of a server.
+/// Place at which a server listens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'a> {
-    /// Path of the socket.
     Unix(&'a Path),
-    Tcp {
-        host: &'a str,
-        port: u16,
-    },
+    Tcp { host: &'a str, port: u16 },
 }
 
-/// Terms of a start.
+/// Terms of authentication and of TLS.
 pub(crate) struct Terms<'a> {
     pub auth: &'a AuthTerms,
     /// `None` for a socket of this machine.
@@ -436,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn w1_a_password_is_asked_for_in_the_clear_only_where_it_is_safe() {
+    fn a_password_is_asked_for_in_the_clear_only_where_it_is_safe() {
         let named = |method| AuthTerms { allowed: Some(vec![method]), is_named: true };
         let without = |method: Method| {
             let others = METHODS.iter().map(|(_, known)| *known).filter(|known| *known != method);
@@ -476,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn w2_a_long_message_is_refused_by_its_head() {
+    fn a_long_message_is_refused_by_its_head() {
         let head = |kind: u8, length: u32| [&[kind][..], &length.to_be_bytes()].concat();
         let read = |has_started: bool, bytes: &[u8]| {
             let mut heads = heads(true, AuthTerms::default());
@@ -504,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn w3_answers_are_counted() {
+    fn answers_are_counted() {
         let mut heads = heads(true, AuthTerms::default());
         let ready = message(b'Z', b"I");
         for _ in 0..2 {

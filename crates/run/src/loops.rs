@@ -20,7 +20,7 @@
 
 use crate::RunError;
 use plumb_events::Cancel;
-use plumb_host::leftover::{Claim, Leftover, Part, PartKind, named};
+use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, named};
 use plumb_host::owner::Owner;
 use plumb_io::{Directory, EntryKind, Found, named_directory};
 use plumb_units::Bytes;
@@ -230,11 +230,11 @@ pub fn release(directory: &Path) -> io::Result<()> {
 pub struct LoopLeftover;
 
 impl Leftover for LoopLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         named(marked, PREFIX)
     }
 
-    fn makes(&self, part: &Part<'_>) -> bool {
+    fn makes(&self, part: &MarkedPart<'_>) -> bool {
         let name = if part.kind == PartKind::Directory { MOUNTED } else { IMAGE };
         part.kind != PartKind::Special && part.top() == Some(name)
     }

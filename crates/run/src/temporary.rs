@@ -14,7 +14,7 @@ use plumb_engine::storage::control::{Catalog, FILE_NAME as CATALOG};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::{Instance, Setting, Settings};
 use plumb_events::Cancel;
-use plumb_host::leftover::{Claim, Leftover, Part, PartKind, named};
+use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, named};
 use plumb_host::limits;
 use plumb_host::owner::{MARK, Owner};
 use plumb_io::named_directory;
@@ -225,11 +225,11 @@ const PREFIXES: [&str; 2] = ["plumb-run-", "plumb-study-"];
 pub struct TemporaryLeftover;
 
 impl Leftover for TemporaryLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         PREFIXES.iter().find_map(|prefix| named(marked, prefix))
     }
 
-    fn makes(&self, part: &Part<'_>) -> bool {
+    fn makes(&self, part: &MarkedPart<'_>) -> bool {
         let Some(name) = part.name.to_str() else { return false };
         match (part.kind, name.split_once('/')) {
             (PartKind::Directory, inside) => inside.is_none(),

@@ -21,7 +21,7 @@
 //! Any user could place a journal in a directory that others may write to. A journal is ignored
 //! unless it belongs to this user, to root or to the owner of the file. No link is followed.
 
-use plumb_host::leftover::{Claim, Leftover};
+use plumb_host::leftover::{Leftover, MakerClaim};
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_host::rights;
 use plumb_io::{Directory, EntryKind, Found, IoError, cure};
@@ -105,9 +105,9 @@ pub fn put_all_back(files: &[(String, String)], directory: &Path) {
 pub struct WrittenLeftover;
 
 impl Leftover for WrittenLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         let place = Place::of(marked).ok().filter(|_| !marked.is_dir())?;
-        JOURNAL.iter().any(|what| place.found(what).is_some()).then_some(Claim::Original)
+        JOURNAL.iter().any(|what| place.found(what).is_some()).then_some(MakerClaim::Original)
     }
 
     /// Restores a file whose run was killed. Fails if the file was edited since, or its journal
@@ -370,7 +370,7 @@ mod tests {
             killed(Written::write(&files, directory.path()).expect("written"));
             edited.into_iter().for_each(|text| fs::write(&path, text).expect("written"));
             let mark = Place::of(&path).expect("a directory").path_of(MARK);
-            assert_eq!(WrittenLeftover.claim(&path), Some(Claim::Original));
+            assert_eq!(WrittenLeftover.claim(&path), Some(MakerClaim::Original));
             match (recover(&path), after) {
                 (Ok(()), Ok(after)) => {
                     assert_eq!(fs::read_to_string(&path).ok().as_deref(), after);

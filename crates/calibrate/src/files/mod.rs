@@ -20,5 +20,23 @@ mod volume;
 pub(crate) use data_file::{Content, DataFile, Filling, Flexible, Size, check_place, fitting_length};
 pub(crate) use log_file::{LogFile, Logs};
 pub(crate) use scratch::ScratchDirectory;
-pub use scratch::{ScratchLeftover, leftovers};
+pub use scratch::leftovers;
 pub(crate) use volume::{Place, Volume, check as check_volume};
+
+use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, named};
+use std::path::Path;
+
+/// Scratch directories of killed calibrations.
+#[derive(Debug)]
+pub struct ScratchLeftover;
+
+impl Leftover for ScratchLeftover {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
+        named(marked, scratch::PREFIX)
+    }
+
+    fn makes(&self, part: &MarkedPart<'_>) -> bool {
+        let names = [DataFile::NAME, Logs::ZEROED, Logs::ALLOCATED];
+        part.is_file() && part.top().is_some_and(|name| names.contains(&name))
+    }
+}

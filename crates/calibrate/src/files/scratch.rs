@@ -6,13 +6,11 @@
 //! - H2 When the directory is dropped, in a panic too, its files and then its directory are
 //!   removed. The directory is removed only when it is empty: files of other processes stay.
 //!
-//! A killed process leaves its directory behind, with its mark in it ([`ScratchLeftover`]).
+//! A killed process leaves its directory behind, with its mark in it ([`ScratchLeftover`](super::ScratchLeftover)).
 //! [`leftovers`] names the directories of other calibrations, running ones too, and removes none.
 
-use super::{DataFile, Logs};
 use crate::CalibrateError;
 use plumb_events::locked;
-use plumb_host::leftover::{Claim, Leftover, Part, named};
 use plumb_host::owner::Owner;
 use plumb_io::{DirectIo, Disk, Durability, File, IoError, OpenMode};
 use std::path::{Path, PathBuf};
@@ -20,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
 /// Prefix of the name of every scratch directory.
-const PREFIX: &str = "plumb-calibrate-";
+pub(super) const PREFIX: &str = "plumb-calibrate-";
 /// Scratch directories that one process may have under one path; more are a mistake.
 const DIRECTORIES_MAX: usize = 100;
 
@@ -32,21 +30,6 @@ pub fn leftovers(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = entries.flatten().filter(is_scratch).map(|entry| entry.path()).collect();
     found.sort();
     found
-}
-
-/// Scratch directories of killed calibrations.
-#[derive(Debug)]
-pub struct ScratchLeftover;
-
-impl Leftover for ScratchLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
-        named(marked, PREFIX)
-    }
-
-    fn makes(&self, part: &Part<'_>) -> bool {
-        let names = [DataFile::NAME, Logs::ZEROED, Logs::ALLOCATED];
-        part.is_file() && part.top().is_some_and(|name| names.contains(&name))
-    }
 }
 
 /// A directory that this process made and removes.

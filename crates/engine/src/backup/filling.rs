@@ -9,7 +9,7 @@ use super::refused;
 use crate::EngineError;
 use crate::storage::control::FILE_NAME as CATALOG;
 use plumb_host::kind::what_is;
-use plumb_host::leftover::{Claim, Leftover, Part, PartKind};
+use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind};
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_io::{DirectIo, Directory, Disk, EntryKind, File, IoError, OpenMode};
 use std::cell::RefCell;
@@ -157,12 +157,12 @@ fn inside(directory: &Directory) -> Result<Vec<PathBuf>, EngineError> {
 pub struct FillingLeftover;
 
 impl Leftover for FillingLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         let is_whole = || [MANIFEST, CATALOG].iter().any(|last| marked.join(last).symlink_metadata().is_ok());
-        (marked.is_dir() && !is_whole()).then_some(Claim::Parts)
+        (marked.is_dir() && !is_whole()).then_some(MakerClaim::Parts)
     }
 
-    fn makes(&self, part: &Part<'_>) -> bool {
+    fn makes(&self, part: &MarkedPart<'_>) -> bool {
         let is_directory = part.name == Path::new(MIRROR);
         is_left_over(part.name)
             && part.kind == if is_directory { PartKind::Directory } else { PartKind::File }

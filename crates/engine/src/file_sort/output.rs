@@ -11,7 +11,7 @@
 use crate::file_sort::BLOCK_BYTES;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_host::leftover::{Claim, Leftover, Part};
+use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart};
 use plumb_host::owner::Owner;
 use plumb_io::{Arena, Channel, Disk, File, IoBuffer, IoError, Operation, Request, Space};
 use std::collections::BTreeMap;
@@ -47,12 +47,12 @@ pub fn unfinished(path: &Path) -> PathBuf {
 pub struct OutputLeftover;
 
 impl Leftover for OutputLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         let is_named = marked.as_os_str().to_string_lossy().ends_with(UNFINISHED);
-        (is_named && !marked.is_dir()).then_some(Claim::Name)
+        (is_named && !marked.is_dir()).then_some(MakerClaim::Name)
     }
 
-    fn makes(&self, part: &Part<'_>) -> bool {
+    fn makes(&self, part: &MarkedPart<'_>) -> bool {
         part.is_file()
     }
 }

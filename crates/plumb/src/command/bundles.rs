@@ -38,7 +38,7 @@ pub struct Found {
 /// Returns the bundles in `plumb-reports` below a directory and the commands that ended early
 /// there, the oldest first. A missing directory has none.
 pub fn find(directory: &Path) -> Result<Vec<Found>, Failure> {
-    let reports = directory.join(crate::bundle::REPORTS);
+    let reports = directory.join(history::REPORTS);
     if !reports.exists() {
         return Ok(Vec::new());
     }

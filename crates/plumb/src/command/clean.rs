@@ -1,8 +1,8 @@
 //! `plumb clean`: lists what killed processes left, and removes it or restores the originals.
 
 use crate::arguments::Clean;
-use crate::bundle::REPORTS;
 use crate::failure::Failure;
+use crate::history::REPORTS;
 use crate::outcome::Outcome;
 use crate::output::{self, aligned};
 use crate::targets::LEFTOVERS;

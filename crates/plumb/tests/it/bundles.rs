@@ -215,7 +215,9 @@ fn an_early_end_is_noted_unless_the_study_can_go_on_from_its_bundle() {
     for made in ["plumb-reports", "taken"] {
         fs::create_dir(here.join(made)).expect("a directory");
     }
-    fs::write(here.join("taken/study.toml"), "").expect("a file");
+    for made in ["study.toml", "order.json"] {
+        fs::write(here.join("taken").join(made), "").expect("a file");
+    }
     let noted = || fs::read_to_string(here.join("plumb-reports/ended-early.jsonl")).unwrap_or_default();
     let (_, line) = refused(here, ["study", "redo-direct", "--bundle", "taken"]);
     assert!(line.contains("`plumb study --resume taken`"), "{line}");

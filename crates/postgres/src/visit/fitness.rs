@@ -16,8 +16,10 @@ use crate::session::ServerSession;
 use tokio_postgres::Row;
 
 const OLDEST: i32 = 140_000;
-const FACTS: &str = "select pg_catalog.current_setting('server_version'), pg_catalog.current_setting('server_version_num')::int, \
-                     pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('default_transaction_read_only') = 'on', \
+const FACTS: &str = "select pg_catalog.current_setting('server_version'), \
+                     pg_catalog.current_setting('server_version_num')::int, \
+                     pg_catalog.pg_is_in_recovery(), \
+                     pg_catalog.current_setting('default_transaction_read_only') = 'on', \
                      (select rolcreatedb or rolsuper from pg_catalog.pg_roles where rolname = current_user), \
                      current_user::text, \
                      pg_catalog.current_setting('is_superuser') = 'on'";

@@ -163,7 +163,6 @@ impl HeldFile {
         Ok((HeldFile { path: path.to_path_buf(), _lock: file }, bytes))
     }
 
-    /// Removes the file.
     pub fn remove(self) -> Result<(), PostgresError> {
         let wrong = |source| PostgresError::File { what: "cannot remove", path: self.path.clone(), source };
         fs::remove_file(&self.path).map_err(wrong)

@@ -5,13 +5,13 @@
 //!       machine      boot     process, start, count
 //! ```
 //!
-//! A comment would come a moment after the database, and a kill between the two would leave one that
-//! nobody knows.
+//! A comment would come a moment after the database, and a kill between the two would leave a
+//! database without a maker.
 //!
-//! - M1 A database is left if this machine made it in another boot, or by a process that has ended.
-//! - M2 `machine` is the hash of machine-id, host and process namespace. Containers have namespaces
+//! - A database is left if this machine made it in another boot, or by a process that has ended.
+//! - `machine` is the hash of machine-id, host and process namespace. Containers have namespaces
 //!   of their own, so that one takes nothing for its own that another has made.
-//! - M3 Without a machine-id another boot proves nothing, and the database stays.
+//! - Without a machine-id another boot proves nothing, and the database stays.
 
 use plumb_host::kernel::start_time;
 use plumb_study::machine;
@@ -26,7 +26,7 @@ pub const PREFIX: &str = "plumb_";
 const MACHINE: usize = 12;
 const BOOT: usize = 8;
 
-/// Maker of a database.
+/// Maker of a database, as its name says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mark {
     machine: String,
@@ -42,7 +42,7 @@ pub(super) fn new_name() -> String {
     format!("{PREFIX}{machine}_{boot}_{process}_{start}_{}", COUNT.fetch_add(1, Relaxed) % 1000)
 }
 
-/// True if a database was made by a process that has ended, as this machine knows (M1).
+/// True if a database was made by a process that has ended, as this machine knows.
 pub(super) fn is_left(name: &str) -> bool {
     let Some(made) = read(name) else { return false };
     let own = own();
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m1_only_a_database_of_a_dead_process_of_this_machine_is_left() {
+    fn only_a_database_of_a_dead_process_of_this_machine_is_left() {
         let name = new_name();
         assert!(name.len() <= 63 && is_name(&name) && name != new_name(), "{name}");
         assert!(!is_left(&name), "this process is alive");

@@ -55,9 +55,11 @@ const GUARD: &str = "plumb reload";
 const OTHERS: &str = "select application_name, pid::text from pg_catalog.pg_stat_activity \
                       where application_name like $1 and application_name <> $2 limit 1";
 /// Identity of a server: with rights to neither, nothing tells it from another.
-const IDENTITY: &str = "select case when pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'execute') \
+const IDENTITY: &str = "select case \
+                        when pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'execute') \
                         then 'system ' || (select system_identifier from pg_catalog.pg_control_system()) \
-                        else 'cluster ' || pg_catalog.current_setting('cluster_name') || ', port ' || pg_catalog.current_setting('port') end";
+                        else 'cluster ' || pg_catalog.current_setting('cluster_name') \
+                        || ', port ' || pg_catalog.current_setting('port') end";
 const RIGHTS: &str = "select pg_catalog.current_setting('is_superuser') = 'on', current_user::text, \
                       pg_catalog.has_table_privilege('pg_catalog.pg_file_settings', 'select') \
                       and pg_catalog.has_function_privilege('pg_catalog.pg_show_all_file_settings()', 'execute'), \
@@ -69,7 +71,8 @@ const WRITTEN: &str = "select setting from pg_catalog.pg_file_settings where pg_
 const BELOW: &str = "select setting from pg_catalog.pg_file_settings where pg_catalog.lower(name) = $1 \
                      and sourcefile not like '%/postgresql.auto.conf' order by seqno desc limit 1";
 /// True if the line of ALTER SYSTEM is the one that counts.
-const APPLIES: &str = "select coalesce(pg_catalog.bool_or(applied and error is null), false) from pg_catalog.pg_file_settings \
+const APPLIES: &str = "select coalesce(pg_catalog.bool_or(applied and error is null), false) \
+                       from pg_catalog.pg_file_settings \
                        where pg_catalog.lower(name) = $1 and sourcefile like '%/postgresql.auto.conf'";
 const IN_FORCE: &str =
     "select coalesce(setting, ''), source, context, vartype from pg_catalog.pg_settings where name = $1";

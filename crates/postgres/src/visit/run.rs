@@ -32,7 +32,8 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Counters of this database (true) and of all others (false); times in milliseconds.
 const COUNTERS: &str = "select datname = pg_catalog.current_database(), pg_catalog.sum(temp_bytes)::bigint, \
-                        pg_catalog.sum(blks_read)::bigint, pg_catalog.sum(xact_commit + xact_rollback)::bigint, \
+                        pg_catalog.sum(blks_read)::bigint, \
+                        pg_catalog.sum(xact_commit + xact_rollback)::bigint, \
                         pg_catalog.sum(active_time)::float8 \
                         from pg_catalog.pg_stat_database where datname is not null group by 1";
 
@@ -336,7 +337,8 @@ fn cancelled_with(
 /// Waits until the reading session is the only one of its database.
 fn wait_for_ended_sessions(readings: &mut ServerSession<'_>) -> Result<(), PostgresError> {
     const DURING: &str = "the ended sessions are waited for";
-    let others = "select pg_catalog.count(*) from pg_catalog.pg_stat_activity where datname = pg_catalog.current_database() \
+    let others = "select pg_catalog.count(*) from pg_catalog.pg_stat_activity \
+                  where datname = pg_catalog.current_database() \
                   and pid <> pg_catalog.pg_backend_pid()";
     let begin = clock::now();
     while readings.value::<i64>(DURING, others)? > 0 && clock::now().saturating_sub(begin) < ENDED {
@@ -348,7 +350,8 @@ fn wait_for_ended_sessions(readings: &mut ServerSession<'_>) -> Result<(), Postg
 /// Cancels the statements of plumb's sessions in its database.
 fn cancel_all(server: &ServerAddress) {
     let Ok(mut session) = ServerSession::connect(server, "plumb visit") else { return };
-    let cancel = "select pg_catalog.pg_cancel_backend(pid) from pg_catalog.pg_stat_activity where datname = pg_catalog.current_database() \
+    let cancel = "select pg_catalog.pg_cancel_backend(pid) from pg_catalog.pg_stat_activity \
+                  where datname = pg_catalog.current_database() \
                   and pid <> pg_catalog.pg_backend_pid()";
     let _ = session.rows("the run is cancelled", cancel, &[]);
 }

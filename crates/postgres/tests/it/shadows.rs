@@ -24,18 +24,25 @@ do $$ declare f record; body text; begin
       pg_get_function_result(p.oid) as result, p.pronargs
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace
     where n.nspname = 'pg_catalog' and p.prokind = 'f' and p.proname in
-      ('current_setting', 'set_config', 'pg_backend_pid', 'pg_is_in_recovery', 'has_function_privilege', 'lower',
-       'has_table_privilege', 'has_parameter_privilege', 'pg_reload_conf', 'pg_conf_load_time', 'clock_timestamp',
-       'pg_control_system', 'format', 'pg_stat_file', 'shobj_description', 'pg_cancel_backend', 'starts_with',
-       'current_database', 'make_interval', 'pg_table_size', 'version', 'unnest', 'to_jsonb', 'pg_relation_size')
+      ('current_setting', 'set_config', 'pg_backend_pid', 'pg_is_in_recovery',
+        'has_function_privilege', 'lower',
+       'has_table_privilege', 'has_parameter_privilege', 'pg_reload_conf', 'pg_conf_load_time',
+        'clock_timestamp',
+       'pg_control_system', 'format', 'pg_stat_file', 'shobj_description', 'pg_cancel_backend',
+        'starts_with',
+       'current_database', 'make_interval', 'pg_table_size', 'version', 'unnest', 'to_jsonb',
+        'pg_relation_size')
   loop
     begin
-      if f.proretset or f.result like 'TABLE%' or f.args like '%OUT %' or f.args like '%VARIADIC%' then
+      if f.proretset or f.result like 'TABLE%' or f.args like '%OUT %' or f.args like
+        '%VARIADIC%' then
         continue;
       end if;
-      body := format('begin perform evil.note(%L); return pg_catalog.%I(%s); end', f.proname, f.proname,
+      body := format('begin perform evil.note(%L); return pg_catalog.%I(%s); end', f.proname,
+        f.proname,
         (select string_agg('$' || i, ', ') from generate_series(1, f.pronargs) i));
-      execute format('create function evil.%I(%s) returns %s language plpgsql as %L', f.proname, f.args, f.result, body);
+      execute format('create function evil.%I(%s) returns %s language plpgsql as %L', f.proname,
+        f.args, f.result, body);
     exception when others then null;
     end;
   end loop;
@@ -43,21 +50,28 @@ do $$ declare f record; body text; begin
       o.oid, o.oprresult::regtype as result
     from pg_operator o join pg_proc p on p.oid = o.oprcode
     where o.oprname in ('=', '<>', '~~', '||', '>', '>=', '<', '-', '+', '*') and o.oprkind = 'b'
-      and o.oprleft in ('text'::regtype, 'name'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype,
+      and o.oprleft in ('text'::regtype, 'name'::regtype, 'int4'::regtype, 'int8'::regtype,
+        'oid'::regtype,
         'timestamptz'::regtype, 'bool'::regtype)
-      and o.oprright in ('text'::regtype, 'name'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype,
+      and o.oprright in ('text'::regtype, 'name'::regtype, 'int4'::regtype, 'int8'::regtype,
+        'oid'::regtype,
         'timestamptz'::regtype, 'bool'::regtype)
   loop
     begin
-      execute format('create function evil.op_%s(%s, %s) returns %s language plpgsql as %L', f.oid, f.l, f.r, f.result,
-        format('begin perform evil.note(%L); return $1 operator(pg_catalog.%s) $2; end', f.oprname, f.oprname));
-      execute format('create operator evil.%s (leftarg = %s, rightarg = %s, procedure = evil.op_%s)', f.oprname, f.l, f.r, f.oid);
+      execute format('create function evil.op_%s(%s, %s) returns %s language plpgsql as %L',
+        f.oid, f.l, f.r, f.result,
+        format('begin perform evil.note(%L); return $1 operator(pg_catalog.%s) $2; end',
+        f.oprname, f.oprname));
+      execute format('create operator evil.%s (leftarg = %s, rightarg = %s,
+        procedure = evil.op_%s)', f.oprname, f.l, f.r, f.oid);
     exception when others then null;
     end;
   end loop;
   for f in select c.relname from pg_class c where c.relnamespace = 'pg_catalog'::regnamespace
-      and c.relname in ('pg_settings', 'pg_database', 'pg_roles', 'pg_stat_activity', 'pg_file_settings', 'pg_proc',
-        'pg_stat_database', 'pg_index', 'pg_extension', 'pg_available_extensions', 'pg_type', 'pg_range', 'pg_namespace')
+      and c.relname in ('pg_settings', 'pg_database', 'pg_roles', 'pg_stat_activity',
+        'pg_file_settings', 'pg_proc',
+        'pg_stat_database', 'pg_index', 'pg_extension', 'pg_available_extensions', 'pg_type',
+        'pg_range', 'pg_namespace')
   loop
     execute format('create view evil.%I as select pg_catalog.version() as nothing', f.relname);
   end loop;

@@ -12,7 +12,7 @@
 
 use super::{CALIBRATION, FRESH, MANIFEST, ORDER, RUNS, STUDY, is_made};
 use crate::StudyError;
-use plumb_host::leftover::{Claim, Leftover, Part, PartKind, Remains};
+use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, Remains};
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_io::marked;
 use plumb_record::{BESIDE, FILE, FIO_JOB, trace};
@@ -126,7 +126,7 @@ pub const LAST: [&str; 3] = [FILE, CALIBRATION, STUDY];
 pub struct BundleLeftover;
 
 impl Leftover for BundleLeftover {
-    fn claim(&self, marked: &Path) -> Option<Claim> {
+    fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         let entries = fs::read_dir(marked).ok()?.flatten();
         let names: Vec<String> =
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -136,10 +136,10 @@ impl Leftover for BundleLeftover {
         // A copy of one file has the name of that file.
         let is_fresh = |name: &String| name == MARK || name.ends_with(FRESH);
         let is_half = || names.iter().any(is_part) || names.iter().all(is_fresh);
-        (!is_whole() && is_half()).then_some(Claim::Parts)
+        (!is_whole() && is_half()).then_some(MakerClaim::Parts)
     }
 
-    fn makes(&self, part: &Part<'_>) -> bool {
+    fn makes(&self, part: &MarkedPart<'_>) -> bool {
         let Some(name) = part.name.to_str() else { return false };
         let (top, inner) = name.split_once('/').map_or((name, None), |(top, inner)| (top, Some(inner)));
         // An import of several reports has a bundle of each.
