@@ -26,7 +26,7 @@ pub(super) fn attempt(random: &mut Generator, shown: fn(&Document)) -> anyhow::R
         Err(error) => return Ok(vec![error.to_string()]),
     };
     for import in imports {
-        shown(&plumb_pages::run::imported::document(&import.imported, "fuzz"));
+        shown(&import.page(Vec::new()));
         let Some(record) = import.record else { continue };
         let member = Member { name: import.imported.file.clone(), record: &record };
         shown(&series::document(&[member], "fuzz"));

@@ -70,7 +70,7 @@ fn users_and_builds_at_once_are_shown_part_by_part() {
         sort.sorters = fixture::sorters();
     }
     let shown = sections(&record);
-    let shown = shown.iter().filter(|section| ["users", "responses", "sort"].contains(&section.id));
+    let shown = shown.iter().filter(|section| ["users", "responses", "sort"].contains(&section.id.as_ref()));
     let lines: Vec<String> =
         shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
     let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
@@ -95,7 +95,7 @@ fn quantiles_stand_beside_the_counts_behind_them() {
     record.responses =
         vec![Response { operation: "select".to_string(), latency: lasting(3000), elapsed_ns: None }];
     let shown = sections(&record);
-    let shown = shown.iter().filter(|section| ["responses", "latency"].contains(&section.id));
+    let shown = shown.iter().filter(|section| ["responses", "latency"].contains(&section.id.as_ref()));
     let lines: Vec<String> =
         shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
     let lines = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
@@ -115,7 +115,8 @@ fn sampled_events_have_an_error_beside_their_time() {
     record.sampling =
         Some(Sampling { interval_ns: 10_000_000, samples: 4_120, late: 3, cost_ns: 90_000_000, errors });
     let shown = sections(&record);
-    let shown = shown.iter().filter(|section| ["top-events", "foreground-events"].contains(&section.id));
+    let shown =
+        shown.iter().filter(|section| ["top-events", "foreground-events"].contains(&section.id.as_ref()));
     let lines: Vec<String> =
         shown.flat_map(|section| text::render_section(section, &document(&record))).collect();
     let heads = lines.iter().filter(|line| line.contains("Std Err"));

@@ -36,7 +36,9 @@ fn text_sections_read_from_the_answer_downwards() {
 fn an_interval_at_its_own_level_is_named() {
     let mut study = parallel_sort();
     study.claims[1].effect.as_mut().unwrap().confidence = 0.975;
-    for section in sections(&study).iter().filter(|section| ["verdicts", "effects"].contains(&section.id)) {
+    for section in
+        sections(&study).iter().filter(|section| ["verdicts", "effects"].contains(&section.id.as_ref()))
+    {
         let lines = text::render_section(section, &document(&study)).join(" ");
         let words = lines.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
@@ -59,7 +61,7 @@ fn published_figures_other_than_times_are_unchanged() {
 fn html_sections_show_the_same() {
     let study = parallel_sort();
     let chosen = ["verdicts", "why", "profiles", "effects", "published"];
-    for section in sections(&study).iter().filter(|section| chosen.contains(&section.id)) {
+    for section in sections(&study).iter().filter(|section| chosen.contains(&section.id.as_ref())) {
         insta::assert_snapshot!(format!("study_html_{}", section.id), render_section(section));
     }
     let (head, _) = html::body(&document(&study))
