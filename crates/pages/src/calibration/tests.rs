@@ -28,14 +28,14 @@ fn a_summary_fits_a_screen() {
 #[test]
 fn what_was_not_measured_has_no_section() {
     let ids = |calibration: &Calibration| {
-        sections(calibration, &provenance()).iter().map(|section| section.id.clone()).collect::<Vec<_>>()
+        sections(calibration, &provenance()).iter().map(|section| section.id.to_string()).collect::<Vec<_>>()
     };
     let always = ["words", "figures", "derived", "asynchronous", "unsettled", "environment", "points"];
     assert_eq!(ids(&least()), always);
     let mut calibration = normal();
-    assert!(ids(&calibration).contains(&"matrix"));
+    assert!(ids(&calibration).contains(&"matrix".to_string()));
     calibration.tasks.retain(|result| result.point().is_none_or(|point| point.loads.len() < 2));
-    assert!(!ids(&calibration).contains(&"matrix"), "no two sizes ever met");
+    assert!(!ids(&calibration).contains(&"matrix".to_string()), "no two sizes ever met");
 }
 
 #[test]
