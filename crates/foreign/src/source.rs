@@ -85,6 +85,16 @@ pub enum ForeignError {
         /// The form of plans that it has and that is not read.
         seen: Option<&'static str>,
     },
+    /// No report and no plan is in a file that was to be copied.
+    #[error(
+        "{} has nothing that is understood, so that its copy would be empty; reports of `plumb import` \
+         and plans of `plumb plans` are copied",
+        path.display()
+    )]
+    NotUnderstood {
+        /// The file that was to be copied.
+        path: PathBuf,
+    },
     /// A plan that cannot be used.
     #[error("{} line {line}: {why}", path.display())]
     Plan {

@@ -46,6 +46,9 @@ const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 /// another process renames something meanwhile.
 const RESOLVE_TRIES: u32 = 128;
 
+/// End of the name of a file that is written before it takes its place; a kill may leave it.
+pub const FRESH: &str = ".new";
+
 /// A directory held by its descriptor.
 #[derive(Debug)]
 pub struct Directory {
@@ -188,7 +191,7 @@ impl Directory {
     }
 
     fn put(&self, name: &Path, bytes: &[u8], mode: Option<Mode>) -> Result<(), Errno> {
-        let fresh = with_suffix(name, ".new");
+        let fresh = with_suffix(name, FRESH);
         // A killed process may have left one. Unlinking removes a link itself, never its target.
         match self.unlink(&fresh, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}

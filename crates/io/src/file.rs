@@ -345,7 +345,7 @@ impl Disk {
         match (self, self.held(path)) {
             (Disk::Memory(disk), _) => {
                 let mut beside = path.as_os_str().to_os_string();
-                beside.push(".new");
+                beside.push(crate::FRESH);
                 disk.replace(Path::new(&beside), path, bytes).map_err(failed)?;
                 return self.sync_directory(path.parent().unwrap_or(Path::new(".")));
             }

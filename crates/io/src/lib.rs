@@ -48,7 +48,7 @@ pub mod sim;
 
 pub use arena::{Arena, HugeVec, IoBuffer, Plain, ask_huge_pages, prefetch};
 pub use buffer_pool::{BufferPin, BufferPool};
-pub use directory::{Directory, Entry, EntryKind, Found};
+pub use directory::{Directory, Entry, EntryKind, FRESH, Found};
 pub use error::{IoError, cure};
 pub use file::{
     DirectIo, Disk, Durability, File, FileCounters, Lock, Moves, OpenMode, RESERVE, SIZE_CLASSES, Space,

@@ -107,7 +107,8 @@ pub struct WrittenLeftover;
 impl Leftover for WrittenLeftover {
     fn claim(&self, marked: &Path) -> Option<MakerClaim> {
         let place = Place::of(marked).ok().filter(|_| !marked.is_dir())?;
-        JOURNAL.iter().any(|what| place.found(what).is_some()).then_some(MakerClaim::Original)
+        let is_left = JOURNAL.iter().any(|what| place.found(what).is_some()) || !place.halves().is_empty();
+        is_left.then_some(MakerClaim::Original)
     }
 
     /// Restores a file whose run was killed. Fails if the file was edited since, or its journal
@@ -186,9 +187,9 @@ impl Place {
         self.require_own()?;
         let original = self.found(ORIGINAL);
         if original.is_none() && self.found(ABSENT).is_none() {
-            // Remainder of a journal that a user resolved by hand.
+            // Remainder of a journal that a user resolved by hand, or that a kill left.
             let _ = self.directory.remove(self.beside(WRITTEN));
-            return Ok(());
+            return self.remove_halves().map_err(|error| self.not_put_back(&error));
         }
         let hash = self.content(&self.beside(WRITTEN));
         let now = self.content(&self.name);
@@ -300,10 +301,28 @@ impl Place {
         }
         // The hash goes last: without it, recovery could not recognise the study's text.
         self.directory.sync("")?;
-        match is_there(&self.beside(WRITTEN)) {
-            true => self.directory.remove(self.beside(WRITTEN)),
-            false => Ok(()),
+        if is_there(&self.beside(WRITTEN)) {
+            self.directory.remove(self.beside(WRITTEN))?;
         }
+        self.remove_halves()
+    }
+
+    /// Returns the files of this user that a kill left before they had their names.
+    fn halves(&self) -> Vec<OsString> {
+        let of_journal = JOURNAL.iter().map(|what| {
+            let mut name = self.beside(what);
+            name.push(plumb_io::FRESH);
+            name
+        });
+        let is_own = |name: &OsString| {
+            let found = self.directory.found(name);
+            found.is_some_and(|found| found.kind == EntryKind::File && found.owner == rights::caller())
+        };
+        of_journal.chain([self.beside(FRESH)]).filter(is_own).collect()
+    }
+
+    fn remove_halves(&self) -> Result<(), IoError> {
+        self.halves().into_iter().try_for_each(|half| self.directory.remove(half))
     }
 }
 

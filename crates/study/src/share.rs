@@ -17,6 +17,7 @@ use crate::bundle::{
 };
 use crate::plan::{Plan, PlanOptions};
 use crate::report::{self, RenderPage, Rendered};
+use crate::targets::command::OWN as MEASURES;
 use crate::vocabulary::Kinds;
 use crate::{StudyError, definition};
 use plumb_io::Directory;
@@ -142,7 +143,7 @@ fn typed<T: Serialize + DeserializeOwned>(tokens: &mut Tokens, of: &T) -> Result
 /// Returns the texts of the studies that ship, which are no names of anybody.
 #[must_use]
 pub fn shipped() -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found: Vec<String> = MEASURES.iter().map(|(name, _)| name.to_string()).collect();
     for (_, text) in definition::catalog::FILES {
         let values: Table = toml::from_str(text).unwrap_or_default();
         texts(&Value::Table(values), &mut found);

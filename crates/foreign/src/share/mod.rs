@@ -37,7 +37,7 @@ const OF_NAMES: [&str; 5] = ["database", "host", "instance", "compared_databases
 /// Returns the copy of a file. Fails if no part of it is understood.
 ///
 /// # Errors
-/// [`ForeignError::Unknown`] of a file with neither a report nor a plan.
+/// [`ForeignError::NotUnderstood`] of a file with neither a report nor a plan.
 pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<String, ForeignError> {
     let whole = source.part(0, source.len());
     if let Ok(mut document) = serde_json::from_str::<Value>(whole.text)
@@ -68,7 +68,10 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
         tokens.dropped += all.saturating_sub(taken);
         return Ok(copied);
     }
-    crate::plan::read(source)?;
+    crate::plan::read(source).map_err(|error| match error {
+        ForeignError::NoPlan { path, .. } => ForeignError::NotUnderstood { path },
+        other => other,
+    })?;
     Ok(plan::copy(&whole, tokens))
 }
 

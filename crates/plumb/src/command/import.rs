@@ -49,15 +49,12 @@ fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
         if number > 0 {
             output::print(&format!("\n{}\n\n", "=".repeat(text::WIDTH)))?;
         }
-        let mut document = document(import);
-        if arguments.bundle.is_none() {
-            document
-                .footer
-                .push_str(" Nothing is kept: --bundle DIR keeps it for `plumb report` and `compare`.");
-        }
-        output::print(&if arguments.list { list(import) } else { output::report(&document) })?;
+        output::print(&if arguments.list { list(import) } else { output::report(&document(import)) })?;
     }
-    Ok(())
+    if arguments.bundle.is_some() || arguments.list {
+        return Ok(());
+    }
+    output::print("Nothing is kept: --bundle DIR keeps it for `plumb report` and `plumb compare`\n")
 }
 
 fn document(import: &Imported) -> Document {

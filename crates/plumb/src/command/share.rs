@@ -31,9 +31,9 @@ pub fn run(arguments: &ShareOf) -> Result<Outcome, Failure> {
     let names = own_names();
     let mut tokens = Tokens::new(names.iter().map(String::as_str));
     arguments.name.iter().for_each(|name| tokens.unlist(name));
+    let reservation = Reservation::named(&arguments.output)?;
     let files = copied(&arguments.bundle, &mut tokens)?;
     let is_study = arguments.bundle.join(STUDY).is_file();
-    let reservation = Reservation::named(&arguments.output)?;
     write(&files, reservation.directory())?;
     drop(reservation);
     let verify = || verify::verify(&arguments.output, KINDS, study::rendered);
@@ -85,7 +85,8 @@ fn copied(bundle: &Path, tokens: &mut Tokens) -> Result<Shared, Failure> {
             Ok(files)
         }
         file => {
-            let source = Source::read(file).map_err(failed)?;
+            let source = Source::read(file)
+                .map_err(|error| Failure::run(format!("{error}; name a bundle's directory, or a report")))?;
             let claim = of_claim(source.part(0, source.len()).text, tokens);
             let text = claim.map_or_else(|| share::copy(&source, READERS, tokens), Ok).map_err(failed)?;
             let ending = file.extension().and_then(|ending| ending.to_str());

@@ -146,10 +146,11 @@ fn a_half_bundle_goes_and_a_whole_one_or_a_begun_study_stays() {
     left(&["report.txt", "mine"]);
     assert!(fine(here, ["clean"]).contains("stays: plumb did not make ./b/mine\n"));
     // The next command takes the place of a killed one, and names no study that could go on.
-    fs::write(here.join("notes.txt"), "of host db17.example.com\n").expect("a file");
+    let report = "Event                 Waits  Time (s)\n--------------------- ----- ---------\nlog file sync            10         1\n";
+    fs::write(here.join("notes.txt"), report).expect("a file");
     left(&["order.json", "runs/0001.json"]);
     fine(here, ["share", "notes.txt", "--output", "b"]);
-    assert_eq!(names(&here.join("b")), ["notes.txt"]);
+    assert_eq!(names(&here.join("b")), ["copy.txt"]);
     let (_, line) = refused(here, ["share", "notes.txt", "--output", "b"]);
     assert!(line.contains("it has contents") && !line.contains("--resume"), "{line}");
 }

@@ -327,7 +327,7 @@ fn templates(sections: &Sections) -> impl Iterator<Item = (String, &String)> {
 }
 
 /// Measures that every command has, with their units.
-const OWN: [(&str, &str); 5] =
+pub(crate) const OWN: [(&str, &str); 5] =
     [("elapsed", "s"), ("cpu", "s"), ("user cpu", "s"), ("system cpu", "s"), ("peak memory", "MB")];
 
 impl Words for Specification {
