@@ -1,3 +1,5 @@
+//! Copies of whole files: readers find the same in them, and no name is left.
+
 use super::*;
 use crate::{READERS, import};
 use std::path::Path;
