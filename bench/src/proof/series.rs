@@ -13,7 +13,7 @@ struct Law {
     noise: f64,
     /// Correlation with the report before; 1 is a random walk.
     rho: f64,
-    /// Growth a report.
+    /// Growth from a report to the next, of a logarithm.
     growth: f64,
     /// Size of a step in the middle.
     step: f64,

@@ -4,8 +4,8 @@
 //! A situation has a law of its runs' logarithms, a claim, and the true effect: typical (the
 //! pseudo-median of log t - log a) and average. A study is false if a verdict, an equality, a
 //! margin, a MIXED, or the outcome of the claim is wrong. An effect exactly on a bound is on
-//! neither side of it. Noise is 3% a run unless a row says otherwise. A study contradicts itself if two of
-//! its sentences cannot both be true, whatever the law.
+//! neither side of it. Noise is 3% a run unless a row says otherwise. A study contradicts itself if
+//! two of its sentences cannot both be true, whatever the law.
 
 use super::simulation::{ERROR_MAX, Scale, Share, each};
 use super::whole::{environment, held, record};
@@ -55,10 +55,25 @@ const NO_EFFECT: [f64; 2] = [0.0; 2];
 /// Average effect if a tenth of the runs takes three times as long, as a logarithm: ln 1.2.
 const A_TENTH_STALLS: f64 = 0.182_321_556_793_954_6;
 
-/// Returns all situations. The treatment's effect is the typical truth unless the law makes it.
+/// Returns a situation. The treatment's effect is the typical truth unless the law makes it.
+fn row(
+    name: &'static str,
+    blocks: usize,
+    expects: &'static str,
+    law: Law,
+    size: f64,
+    truth: [f64; 2],
+) -> Situation {
+    Situation { name, blocks, expects, law, size, truth }
+}
+
+/// Returns the situations of all kinds, in the order of the page.
 fn situations() -> Vec<Situation> {
-    let row =
-        |name, blocks, expects, law: Law, size, truth| Situation { name, blocks, expects, law, size, truth };
+    [of_stalls(), of_dependence(), of_rare_runs(), of_bounds(), of_laws()].concat()
+}
+
+/// Stalls in one arm or both, with and without an effect.
+fn of_stalls() -> Vec<Situation> {
     let mut rows = Vec::new();
     for blocks in [10, 24] {
         rows.push(row("even noise, no effect", blocks, "differs", even, 0.0, NO_EFFECT));
@@ -75,6 +90,12 @@ fn situations() -> Vec<Situation> {
     }
     rows.push(row("even noise, 5% slower", 16, "equal within 5%", even, 0.0, [SLOWER_5; 2]));
     rows.push(row("even noise, 5% slower", 16, "not slower by 5%", even, 0.0, [SLOWER_5; 2]));
+    rows
+}
+
+/// An arm with a tail, runs that depend on those before, and a canary with another noise.
+fn of_dependence() -> Vec<Situation> {
+    let mut rows = Vec::new();
     for blocks in [6, 10, 24, 60] {
         rows.push(row("a skewed arm, typically equal", blocks, "differs", skewed, 0.0, [0.0, f64::NAN]));
     }
@@ -96,6 +117,12 @@ fn situations() -> Vec<Situation> {
         let half = [0.5f64.ln(); 2];
         rows.push(row("-50%, 1% noise, a canary of its own", blocks, "faster", beside_canary, 0.01, half));
     }
+    rows
+}
+
+/// Few runs that take much longer.
+fn of_rare_runs() -> Vec<Situation> {
+    let mut rows = Vec::new();
     for (blocks, expects) in [(30, "equal within 5%"), (60, "equal within 5%"), (30, "not slower by 3%")] {
         let truth = [0.000_7, 1.09f64.ln()];
         rows.push(row("1% of one arm's runs take 10 times as long", blocks, expects, rare, 0.01, truth));
@@ -110,6 +137,12 @@ fn situations() -> Vec<Situation> {
         0.005,
         NO_EFFECT,
     ));
+    rows
+}
+
+/// Effects at a bound, and a clock that tells few values apart.
+fn of_bounds() -> Vec<Situation> {
+    let mut rows = Vec::new();
     for (blocks, size) in [(24, SLOWER_5), (10, SLOWER_5)] {
         let name = "stalls in both arms, exactly at the bound";
         rows.push(row(name, blocks, "slower by at least 5%", stalls, 0.0, [size; 2]));
@@ -123,6 +156,12 @@ fn situations() -> Vec<Situation> {
     ] {
         rows.push(row(name, blocks, "equal within 5%", clocked, size, truth));
     }
+    rows
+}
+
+/// Laws of runs that no test assumes.
+fn of_laws() -> Vec<Situation> {
+    let mut rows = Vec::new();
     for (name, law) in [
         ("lognormal, sigma 1, in both arms", lognormal as Law),
         ("Pareto 1.5 in both arms", pareto),

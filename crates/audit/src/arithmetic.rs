@@ -2,7 +2,7 @@
 
 use crate::claim::{By, PrintedFigure, PublishedClaim, Relation};
 use crate::rule::Way;
-use plumb_figures::claimed::Reading;
+use plumb_figures::claimed::Meaning;
 use plumb_figures::relation::Test;
 use plumb_figures::unit::Dimension;
 use plumb_units::ValueRange;
@@ -22,7 +22,7 @@ pub(crate) struct Found {
 }
 
 /// One reading of every figure of a claim; `None` for figures outside the relation.
-type Chosen<'c> = Vec<Option<&'c Reading>>;
+type Chosen<'c> = Vec<Option<&'c Meaning>>;
 
 /// Judges a relation; `None` if the arithmetic needs an end that a figure leaves open.
 pub(crate) fn judge(claim: &PublishedClaim, relation: &Relation) -> Option<Found> {
@@ -124,7 +124,7 @@ impl Attempt {
         let low = cases.iter().map(|case| self.cases[*case].low).fold(f64::INFINITY, f64::min);
         let high = cases.iter().map(|case| self.cases[*case].high).fold(f64::NEG_INFINITY, f64::max);
         let is_chosen =
-            |reading: &&Reading| reading.choices.iter().all(|(_, meaning)| self.choices.contains(meaning));
+            |reading: &&Meaning| reading.choices.iter().all(|(_, meaning)| self.choices.contains(meaning));
         let scale = stated.readings.iter().find(is_chosen).map_or(1.0, |reading| reading.scale);
         amount(low / scale, high / scale, &stated.unit)
     }
@@ -217,7 +217,7 @@ fn readings<'c>(claim: &'c PublishedClaim, relation: &Relation) -> Vec<Chosen<'c
 }
 
 /// True if a reading gives no text another meaning than the chosen ones.
-fn agrees(chosen: &Chosen, reading: &Reading) -> bool {
+fn agrees(chosen: &Chosen, reading: &Meaning) -> bool {
     let taken = || chosen.iter().flatten().flat_map(|one| &one.choices);
     reading
         .choices

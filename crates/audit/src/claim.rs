@@ -34,7 +34,7 @@
 use crate::checklist::{Answer, ITEMS};
 use crate::rule::{RULES, Rule, Takes, rule};
 use plumb_figures::bound::{BOUNDS, bound};
-use plumb_figures::claimed::{Printed, Reading, Rounding, printed};
+use plumb_figures::claimed::{ClaimedFigure, Meaning, Rounding, printed};
 use plumb_figures::unit::Dimension;
 use plumb_units::{ValueRange, nearest};
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ pub struct PrintedFigure {
     pub(crate) is_threshold: bool,
     pub(crate) unit: String,
     pub(crate) dimension: Dimension,
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) readings: Vec<Meaning>,
 }
 
 /// A relation among figures; roles hold indices into [`PublishedClaim::figures`].
@@ -266,7 +266,8 @@ fn require_experiment(experiment: &Experiment, figures: &[PrintedFigure]) -> Res
 
 fn read_figure(name: &str, raw: &RawFigure) -> Result<PrintedFigure, String> {
     let rounding = if raw.exact { Rounding::Exact } else { Rounding::ByText };
-    let Printed { dimension, unit, readings: mut found } = printed(&raw.text, raw.unit.as_deref(), rounding)?;
+    let ClaimedFigure { dimension, unit, readings: mut found } =
+        printed(&raw.text, raw.unit.as_deref(), rounding)?;
     if let Some(other) = &raw.or {
         let second = printed(other, raw.unit.as_deref(), rounding)?;
         if second.dimension != dimension {
@@ -412,7 +413,7 @@ fn constant(name: &str, text: &str, unit: &str, value: f64) -> PrintedFigure {
         is_threshold: false,
         unit: unit.to_string(),
         dimension: Dimension::default(),
-        readings: vec![Reading { range: ValueRange::exactly(value), scale, choices: Vec::new() }],
+        readings: vec![Meaning { range: ValueRange::exactly(value), scale, choices: Vec::new() }],
     }
 }
 

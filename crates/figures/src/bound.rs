@@ -16,7 +16,7 @@ pub fn request_rate(bytes: ValueRange, seconds: ValueRange) -> ValueRange {
 }
 
 #[derive(Debug)]
-pub struct Bound {
+pub struct PhysicalBound {
     pub name: &'static str,
     /// Bytes a second of a link in one direction, or requests a second of a device.
     pub value: f64,
@@ -29,12 +29,12 @@ const REQUESTS: Dimension = Dimension { bytes: 0, seconds: -1 };
 const CODED: &str = "its line rate less 8b/10b coding";
 const LANES: &str = "its lanes less 128b/130b coding";
 
-const fn link(name: &'static str, megabytes: f64, because: &'static str) -> Bound {
-    Bound { name, value: megabytes * 1e6, dimension: LINK, because }
+const fn link(name: &'static str, megabytes: f64, because: &'static str) -> PhysicalBound {
+    PhysicalBound { name, value: megabytes * 1e6, dimension: LINK, because }
 }
 
 /// Bounds of payload: 8b/10b coding takes a fifth of the line rate up to 8GFC, SATA and SAS.
-pub const BOUNDS: [Bound; 18] = [
+pub const BOUNDS: [PhysicalBound; 18] = [
     link("1GFC", 100.0, CODED),
     link("2GFC", 200.0, CODED),
     link("4GFC", 400.0, CODED),
@@ -54,7 +54,7 @@ pub const BOUNDS: [Bound; 18] = [
     link("PCIe5 x4", 15754.0, LANES),
     // At 15,000 turns a minute half a turn takes 2 ms. A queue can shorten that by reordering, so
     // 2 ms with the seek is a generous bound.
-    Bound {
+    PhysicalBound {
         name: "spindle",
         value: 500.0,
         dimension: REQUESTS,
@@ -62,6 +62,6 @@ pub const BOUNDS: [Bound; 18] = [
     },
 ];
 
-pub fn bound(name: &str) -> Option<&'static Bound> {
+pub fn bound(name: &str) -> Option<&'static PhysicalBound> {
     BOUNDS.iter().find(|bound| bound.name == name)
 }

@@ -16,16 +16,16 @@
 //! | `one third` | the values nearer to it than to the next common fraction |
 //! | `2-3` | between the two |
 //!
-//! A text with a unit of several meanings (`MB`) has a [`Reading`] for each.
+//! A text with a unit of several meanings (`MB`) has a [`Meaning`] for each.
 
 use crate::numeral::{Comma, numeral as digits_of};
-use crate::unit::{Dimension, Scale, Unit, multiple, power_of};
+use crate::unit::{Dimension, PrintedUnit, UnitScale, multiple, power_of};
 use plumb_units::ValueRange;
 use std::ops::RangeInclusive;
 
 /// One quantity that a text can mean, in base units.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct Meaning {
     pub range: ValueRange,
     /// Number of base units in one printed unit.
     pub scale: f64,
@@ -120,15 +120,15 @@ pub enum Rounding {
 }
 
 #[derive(Debug)]
-pub struct Printed {
+pub struct ClaimedFigure {
     pub dimension: Dimension,
     /// The unit for results printed next to it.
     pub unit: String,
-    pub readings: Vec<Reading>,
+    pub readings: Vec<Meaning>,
 }
 
 /// Parses a text. `given` is the unit in the claim file; `None` if the text has its own.
-pub fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Printed, String> {
+pub fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<ClaimedFigure, String> {
     let lower = text.trim();
     let hedged =
         HEDGES.iter().find(|(words, _)| lower.len() > words.len() && lower.to_lowercase().starts_with(words));
@@ -144,13 +144,13 @@ pub fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Pr
     let (multiple, unit) = of_rest(&number, given)?;
     let interval = interval(&number, hedge, rounding, unit.is_counted && multiple.is_none());
     let multiple = multiple.and_then(power_of).map_or(1.0, |power| 1000f64.powi(power));
-    let read = |scale: &Scale| {
+    let read = |scale: &UnitScale| {
         let scale_by = scale.factor * multiple;
         let choices = scale.choice.clone().into_iter().collect();
         // A fraction in words is compared with per cent.
         let scale = if number.form == Form::Fraction { 0.01 } else { scale.factor };
         let range = ValueRange { low: interval.start() * scale_by, high: interval.end() * scale_by };
-        Reading { range, scale, choices }
+        Meaning { range, scale, choices }
     };
     let shown = match number.form {
         Form::Fraction => "%",
@@ -159,7 +159,7 @@ pub fn printed(text: &str, given: Option<&str>, rounding: Rounding) -> Result<Pr
     };
     let shown = if shown == "percent" { "%" } else { shown };
     let readings = unit.scales.iter().map(read).collect();
-    Ok(Printed { dimension: unit.dimension, unit: shown.to_string(), readings })
+    Ok(ClaimedFigure { dimension: unit.dimension, unit: shown.to_string(), readings })
 }
 
 /// Returns a figure such as `1M+` or `1M+ rows` without its plus.
@@ -171,18 +171,18 @@ fn without_plus(text: &str) -> Option<String> {
 }
 
 /// Returns the multiple and the unit in the text after a number.
-fn of_rest(number: &Number, unit: Option<&str>) -> Result<(Option<char>, Unit), String> {
+fn of_rest(number: &Number, unit: Option<&str>) -> Result<(Option<char>, PrintedUnit), String> {
     let rest = number.rest.trim().trim_start_matches('-');
     // A multiple of bytes is a unit of its own, because it has two meanings.
-    let of_bytes = |letter: char| Unit::parse(&letter.to_ascii_uppercase().to_string());
+    let of_bytes = |letter: char| PrintedUnit::parse(&letter.to_ascii_uppercase().to_string());
     let Some(given) = unit else {
-        let parsed = Unit::parse(rest);
+        let parsed = PrintedUnit::parse(rest);
         let Err(why) = parsed else { return Ok((None, parsed?)) };
         let end = rest.find(' ').unwrap_or(usize::from(rest.is_char_boundary(1)));
         let (letter, own) = (multiple(&rest[..end]).ok_or(&why)?, rest[end..].trim());
-        return Ok((Some(letter), Unit::parse(own).map_err(|_| why)?));
+        return Ok((Some(letter), PrintedUnit::parse(own).map_err(|_| why)?));
     };
-    let unit = Unit::parse(given)?;
+    let unit = PrintedUnit::parse(given)?;
     if rest.is_empty() || rest == given {
         return Ok((None, unit));
     }

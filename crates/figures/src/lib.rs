@@ -23,4 +23,6 @@ pub mod printed;
 pub mod relation;
 pub mod unit;
 
-pub use printed::{Absence, FigureUnit, Quantity, Reading, is_figure, is_number, is_of_bytes, read, unit_of};
+pub use printed::{
+    Absence, CellReading, FigureUnit, Quantity, is_figure, is_number, is_of_bytes, read, unit_of,
+};

@@ -154,7 +154,7 @@ pub enum Absence {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reading {
+pub enum CellReading {
     /// Words, in a column without figures.
     Words,
     /// A value in the base unit, within an interval.
@@ -168,12 +168,12 @@ pub enum Reading {
     Absent(Absence),
 }
 
-impl Reading {
+impl CellReading {
     /// Returns the values with the printed text; `None` without a value.
     #[must_use]
     pub fn range(self) -> Option<ValueRange> {
         match self {
-            Reading::Value { range, .. } => Some(range),
+            CellReading::Value { range, .. } => Some(range),
             _ => None,
         }
     }
@@ -182,7 +182,7 @@ impl Reading {
     #[must_use]
     pub fn value(self) -> Option<f64> {
         match self {
-            Reading::Value { value, .. } => Some(value),
+            CellReading::Value { value, .. } => Some(value),
             _ => None,
         }
     }
@@ -190,29 +190,29 @@ impl Reading {
 
 /// Parses a printed text in a unit.
 #[must_use]
-pub fn read(raw: &str, unit: FigureUnit) -> Reading {
+pub fn read(raw: &str, unit: FigureUnit) -> CellReading {
     read_with(raw, unit, Comma::Groups)
 }
 
 /// Parses a printed text in a unit, of a report whose commas have this meaning.
 #[must_use]
-pub fn read_with(raw: &str, unit: FigureUnit, comma: Comma) -> Reading {
+pub fn read_with(raw: &str, unit: FigureUnit, comma: Comma) -> CellReading {
     let text = raw.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{a0}');
     if unit.quantity == Quantity::Seconds && text.contains(':') {
-        return clock(text, comma).unwrap_or(Reading::Absent(Absence::Unreadable));
+        return clock(text, comma).unwrap_or(CellReading::Absent(Absence::Unreadable));
     }
     match text {
-        "" => return Reading::Absent(Absence::Blank),
-        _ if unit.quantity == Quantity::Text => return Reading::Words,
-        "N/A" | "n/a" | "NA" => return Reading::Absent(Absence::NotApplicable),
-        _ if text.bytes().all(|byte| byte == b'#') => return Reading::Absent(Absence::Overflow),
+        "" => return CellReading::Absent(Absence::Blank),
+        _ if unit.quantity == Quantity::Text => return CellReading::Words,
+        "N/A" | "n/a" | "NA" => return CellReading::Absent(Absence::NotApplicable),
+        _ if text.bytes().all(|byte| byte == b'#') => return CellReading::Absent(Absence::Overflow),
         _ => {}
     }
-    printed(text, unit, comma).unwrap_or(Reading::Absent(Absence::Unreadable))
+    printed(text, unit, comma).unwrap_or(CellReading::Absent(Absence::Unreadable))
 }
 
 /// A time such as `00:04:50.02`, or `4:51` of minutes and seconds.
-fn clock(text: &str, comma: Comma) -> Option<Reading> {
+fn clock(text: &str, comma: Comma) -> Option<CellReading> {
     let parts: Vec<&str> = text.splitn(4, ':').collect();
     let (hours, minutes, seconds) = match parts.as_slice() {
         [minutes, seconds] => ("0", *minutes, *seconds),
@@ -221,11 +221,11 @@ fn clock(text: &str, comma: Comma) -> Option<Reading> {
     };
     let whole = |text: &str| text.parse::<u32>().ok().map(f64::from);
     seconds.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',')).then_some(())?;
-    let Reading::Value { value, range } = printed(seconds, FigureUnit::S, comma)? else { return None };
+    let CellReading::Value { value, range } = printed(seconds, FigureUnit::S, comma)? else { return None };
     let before = whole(hours)? * 3600.0 + whole(minutes)? * 60.0;
     (value < 60.0).then_some(())?;
     let range = ValueRange { low: before + range.low, high: before + range.high };
-    Some(Reading::Value { value: before + value, range })
+    Some(CellReading::Value { value: before + value, range })
 }
 
 /// True if a text is a number, with a multiple such as `K` at most.
@@ -274,7 +274,7 @@ pub fn unit_of(heading: &str, texts: &[&str]) -> Option<FigureUnit> {
 }
 
 /// Parses a number with its affixes: `<0.01(2247)`, `60.9K`, `3.82ms`, `1.3497E+07`.
-fn printed(text: &str, unit: FigureUnit, comma: Comma) -> Option<Reading> {
+fn printed(text: &str, unit: FigureUnit, comma: Comma) -> Option<CellReading> {
     let (text, is_bound) = text.strip_prefix('<').map_or((text, false), |rest| (rest, true));
     // The count in brackets after a share is its number of waits.
     let text = match text.split_once('(') {
@@ -301,11 +301,11 @@ fn printed(text: &str, unit: FigureUnit, comma: Comma) -> Option<Reading> {
         return None;
     }
     Some(if is_bound {
-        Reading::Value { value: value / 2.0, range: ValueRange { low: 0.0, high: value } }
+        CellReading::Value { value: value / 2.0, range: ValueRange { low: 0.0, high: value } }
     } else if magnitude == 0.0 {
-        Reading::Value { value, range: ValueRange { low: 0.0, high: half } }
+        CellReading::Value { value, range: ValueRange { low: 0.0, high: half } }
     } else {
-        Reading::Value { value, range: ValueRange { low: value - half, high: value + half } }
+        CellReading::Value { value, range: ValueRange { low: value - half, high: value + half } }
     })
 }
 

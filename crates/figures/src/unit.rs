@@ -33,7 +33,7 @@ impl Dimension {
 
 /// One meaning of a unit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scale {
+pub struct UnitScale {
     /// Number of base units (bytes, seconds, things) in it.
     pub factor: f64,
     /// The ambiguous letters, and their meaning here.
@@ -42,10 +42,10 @@ pub struct Scale {
 
 /// A printed unit with each scale that its text may have.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unit {
+pub struct PrintedUnit {
     pub dimension: Dimension,
     /// More than one if the text is ambiguous.
-    pub scales: Vec<Scale>,
+    pub scales: Vec<UnitScale>,
     /// True for things counted one by one; a whole number of them is not rounded.
     pub is_counted: bool,
 }
@@ -141,27 +141,28 @@ fn known() -> String {
     )
 }
 
-impl Unit {
+impl PrintedUnit {
     /// A number without a unit.
-    pub fn none() -> Unit {
-        Unit::plain(Dimension::default(), 1.0)
+    pub fn none() -> PrintedUnit {
+        PrintedUnit::plain(Dimension::default(), 1.0)
     }
 
-    fn plain(dimension: Dimension, factor: f64) -> Unit {
-        Unit { dimension, scales: vec![Scale { factor, choice: None }], is_counted: false }
+    fn plain(dimension: Dimension, factor: f64) -> PrintedUnit {
+        PrintedUnit { dimension, scales: vec![UnitScale { factor, choice: None }], is_counted: false }
     }
 
     /// Parses a unit: `MB/s`, `KiB`, `ms or us`, `rows`, `%`.
-    pub fn parse(text: &str) -> Result<Unit, String> {
+    pub fn parse(text: &str) -> Result<PrintedUnit, String> {
         let alternatives: Vec<&str> = text.split(" or ").map(str::trim).collect();
-        let [one] = alternatives[..] else { return Unit::one_of(text, &alternatives) };
+        let [one] = alternatives[..] else { return PrintedUnit::one_of(text, &alternatives) };
         let over = one.split_once('/').or_else(|| one.split_once(" per "));
         let (numerator, denominator) = over.map_or((one, None), |(a, b)| (a, Some(b)));
-        let unit = Unit::single(numerator.trim())?;
+        let unit = PrintedUnit::single(numerator.trim())?;
         let Some(denominator) = denominator else { return Ok(unit) };
-        let per = Unit::single(denominator.trim())?;
-        let divided = |scale: &Scale| Scale { factor: scale.factor / per.scales[0].factor, ..scale.clone() };
-        Ok(Unit {
+        let per = PrintedUnit::single(denominator.trim())?;
+        let divided =
+            |scale: &UnitScale| UnitScale { factor: scale.factor / per.scales[0].factor, ..scale.clone() };
+        Ok(PrintedUnit {
             dimension: unit.dimension.over(per.dimension),
             scales: unit.scales.iter().map(divided).collect(),
             is_counted: false,
@@ -169,32 +170,33 @@ impl Unit {
     }
 
     /// Returns a unit with each alternative of an ambiguous text.
-    fn one_of(text: &str, alternatives: &[&str]) -> Result<Unit, String> {
-        let units: Vec<Unit> = alternatives.iter().map(|one| Unit::parse(one)).collect::<Result<_, _>>()?;
+    fn one_of(text: &str, alternatives: &[&str]) -> Result<PrintedUnit, String> {
+        let units: Vec<PrintedUnit> =
+            alternatives.iter().map(|one| PrintedUnit::parse(one)).collect::<Result<_, _>>()?;
         let dimension = units[0].dimension;
         if units.iter().any(|unit| unit.dimension != dimension) {
             return Err(format!("unit {text:?}: its alternatives are of different kinds"));
         }
-        let scale = |(one, unit): (&&str, &Unit)| Scale {
+        let scale = |(one, unit): (&&str, &PrintedUnit)| UnitScale {
             factor: unit.scales[0].factor,
             choice: Some((text.to_string(), format!("the unit is {one}"))),
         };
         let scales = alternatives.iter().zip(&units).map(scale).collect();
-        Ok(Unit { dimension, scales, is_counted: false })
+        Ok(PrintedUnit { dimension, scales, is_counted: false })
     }
 
-    fn single(name: &str) -> Result<Unit, String> {
+    fn single(name: &str) -> Result<PrintedUnit, String> {
         let own = |(.., names): &&(Dimension, f64, &[&str])| names.iter().any(|own| is_spelled(own, name));
         if let Some((dimension, factor, _)) = NAMED.iter().find(own) {
-            return Ok(Unit::plain(*dimension, *factor));
+            return Ok(PrintedUnit::plain(*dimension, *factor));
         }
         if name.is_empty() {
-            return Ok(Unit::none());
+            return Ok(PrintedUnit::none());
         }
         if COUNTED.iter().any(|own| is_spelled(own, name)) || name == "query" || name == "reqs" {
-            return Ok(Unit { is_counted: true, ..Unit::none() });
+            return Ok(PrintedUnit { is_counted: true, ..PrintedUnit::none() });
         }
-        Unit::bytes(name).ok_or_else(|| {
+        PrintedUnit::bytes(name).ok_or_else(|| {
             let names = NAMED.iter().flat_map(|(.., names)| *names).copied();
             let near = nearest(name, names.chain(COUNTED).chain(["MB", "KiB"]));
             let near = near.map_or_else(known, |near| format!("did you mean {near}?"));
@@ -204,7 +206,7 @@ impl Unit {
 
     /// Parses a unit of bytes or bits with a multiple: `KiB` is binary, and `KB` or `K` can be
     /// either. `Gbps` are bits; `Gb` can be bits or, misspelled, bytes.
-    fn bytes(name: &str) -> Option<Unit> {
+    fn bytes(name: &str) -> Option<PrintedUnit> {
         let letter = name.chars().next()?;
         let power = power_of(letter)?;
         let rest = &name[1..];
@@ -216,20 +218,20 @@ impl Unit {
         let binary = (1024f64.powi(power), format!("2^{}", 10 * power));
         let bits = (decimal.0 / 8.0, format!("10^{} bits", 3 * power));
         let meanings = match rest {
-            "iB" => return Some(Unit::plain(dimension, binary.0)),
-            "ibit" => return Some(Unit::plain(dimension, binary.0 / 8.0)),
-            "bit" | "bits" => return Some(Unit::plain(dimension, bits.0)),
-            "b" if dimension != BYTES => return Some(Unit::plain(dimension, bits.0)),
+            "iB" => return Some(PrintedUnit::plain(dimension, binary.0)),
+            "ibit" => return Some(PrintedUnit::plain(dimension, binary.0 / 8.0)),
+            "bit" | "bits" => return Some(PrintedUnit::plain(dimension, bits.0)),
+            "b" if dimension != BYTES => return Some(PrintedUnit::plain(dimension, bits.0)),
             "b" => vec![bits, decimal, binary],
             "" | "B" => vec![decimal, binary],
             _ => return None,
         };
-        let scale = |(factor, shown): (f64, String)| Scale {
+        let scale = |(factor, shown): (f64, String)| UnitScale {
             factor,
             choice: Some((name.to_string(), format!("{name} = {shown}"))),
         };
         let scales = meanings.into_iter().map(scale).collect();
-        Some(Unit { dimension, scales, is_counted: false })
+        Some(PrintedUnit { dimension, scales, is_counted: false })
     }
 }
 

@@ -214,7 +214,7 @@ const BACKGROUND: [&str; 6] = [
     "control file parallel write",
 ];
 
-/// What a device did, by iostat or sar: means over the samples.
+/// Work of a device, by iostat or sar: means over the samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceSignals {
     pub name: String,
@@ -232,7 +232,7 @@ pub struct DeviceSignals {
     pub most_per_s: Option<f64>,
 }
 
-/// What a job of a load test asked for and got.
+/// Request and result of a job of a load test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobSignals {
     pub name: String,

@@ -5,7 +5,7 @@ use crate::figure::sheet::{Cell, Sheet};
 use crate::format::awr::signals;
 use crate::format::fio;
 use crate::format::tool::device;
-use crate::reader::{self, Period, Reader};
+use crate::reader::{self, Reader, ReportPeriod};
 use crate::report::{ImportedRun, Report, value};
 use crate::source::{ForeignError, Source};
 use plumb_findings::{Signals, findings};
@@ -106,14 +106,14 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         unread: report.unread.len() as u64,
         cut_after: report.cut.as_ref().map(|cut| cut.line),
     };
-    let filled = |run: &ImportedRun, period: Period| {
+    let filled = |run: &ImportedRun, period: ReportPeriod| {
         let mut record = Record::of(header(run, plumb_version, &imported));
         reader.fill.apply(&report, &derived, &mut record, period);
         record.imported = Some(imported.clone());
         record
     };
-    let second = report.second.as_ref().map(|run| filled(run, Period::Second));
-    let mut record = filled(&report.run, Period::First);
+    let second = report.second.as_ref().map(|run| filled(run, ReportPeriod::Second));
+    let mut record = filled(&report.run, ReportPeriod::First);
     // Without DB time nothing is a share of it; reads of tablespaces are judged by their size.
     if record.header.db_time_ns.is_some() || !record.io_files.is_empty() {
         let mut signals = Signals::of(&record);

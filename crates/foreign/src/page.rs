@@ -5,10 +5,10 @@
 //! cells. Columns that plumb derives stand behind them and begin with `+`. The record is not shown:
 //! its figures are rounded to whole nanoseconds and bytes, and a reader knows the printed ones.
 
+use crate::figure::shown::scaled;
 use crate::import::Import;
 use crate::stored::{StoredRow, StoredTable};
 use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
-use plumb_report::format::{Figure, Reading};
 use plumb_report::table::{Alignment, Cell, Column, Facts, Table, Tone};
 use plumb_report::{Document, Headline, Section, State, Summary, cells, text};
 use plumb_units::visible;
@@ -262,27 +262,6 @@ fn tallies(imported: &Imported) -> Section {
     Section::front("checks", "Does It Add Up?")
         .note("both sides of a check are intervals: the values that print as the report has them; it holds if they meet")
         .table(table)
-}
-
-const KB: f64 = 1024.0;
-const MB: f64 = 1024.0 * KB;
-const GB: f64 = 1024.0 * MB;
-
-/// Formats a value in a unit that suits its size.
-pub(crate) fn scaled(value: f64, unit: &str) -> String {
-    let (factor, unit) = match (unit, value.abs()) {
-        ("s", size) if size < 1e-3 => (1e6, "us"),
-        ("s", size) if size < 1.0 => (1e3, "ms"),
-        // Reports, and the rest of this one, have multiples of 1024.
-        ("bytes", size) if size >= GB => (1.0 / GB, "GB"),
-        ("bytes", size) if size >= MB => (1.0 / MB, "MB"),
-        ("bytes", size) if size >= 10.0 * KB => (1.0 / KB, "KB"),
-        ("bytes/s", size) if size >= GB => (1.0 / GB, "GB/s"),
-        ("bytes/s", size) if size >= MB => (1.0 / MB, "MB/s"),
-        ("bytes/s", size) if size >= 10.0 * KB => (1.0 / KB, "KB/s"),
-        (unit, _) => (1.0, unit),
-    };
-    format!("{} {unit}", Reading(value * factor).figure()).trim_end().to_string()
 }
 
 /// Formats an interval, or one value if both ends print the same.

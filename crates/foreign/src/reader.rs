@@ -46,12 +46,12 @@ pub enum Fill {
     Derived,
     With(fn(&Report, &mut Record)),
     /// As [`Fill::With`], for a report that may have two periods.
-    OfPeriod(fn(&Report, &mut Record, Period)),
+    OfPeriod(fn(&Report, &mut Record, ReportPeriod)),
 }
 
 /// One of the periods of a report; most have the first alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Period {
+pub enum ReportPeriod {
     First,
     Second,
 }
@@ -63,7 +63,7 @@ impl Fill {
         report: &Report,
         derived: &[ImportedFigure],
         record: &mut Record,
-        period: Period,
+        period: ReportPeriod,
     ) {
         match self {
             Fill::Nothing => {}

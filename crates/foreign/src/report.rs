@@ -3,7 +3,7 @@
 use crate::figure::sheet::{Cell, Printed, Remark, Sheet};
 use crate::form::json::Json;
 use crate::source::SourcePart;
-use plumb_figures::{Reading, is_figure};
+use plumb_figures::{CellReading, is_figure};
 use plumb_record::{Consistency, Consistent, ImportedAnswer, ImportedFact};
 use serde::Serialize;
 
@@ -177,5 +177,5 @@ fn last_line(part: &SourcePart<'_>) -> u32 {
 /// Returns the value of a cell in the base unit of its column.
 #[must_use]
 pub fn value(cell: Option<&Cell>) -> Option<f64> {
-    cell.and_then(|cell| Reading::value(cell.reading))
+    cell.and_then(|cell| CellReading::value(cell.reading))
 }

@@ -63,7 +63,7 @@ pub enum ForeignError {
         path: PathBuf,
         /// Kind of the file, with its article.
         what: &'static str,
-        /// What is read of the same system, or the command that takes it.
+        /// The output of the same system that is read, or the command that takes the file.
         instead: &'static str,
     },
     /// A report of which no table was read.

@@ -1,8 +1,8 @@
 //! The tables of an import in its bundle: `imported.json`, as input that is checked.
 //!
-//! A bundle may come from a stranger, so its file is bounded in bytes and cells, and a table keeps as
-//! many cells a row as it has columns. Only texts are taken: what a figure means follows from its
-//! text and its heading, and the page shows the text.
+//! A bundle may come from a stranger, so its file is bounded in bytes and cells, and a table keeps
+//! as many cells a row as it has columns. Only texts are taken: what a figure means follows from
+//! its text and its heading, and the page shows the text.
 
 use crate::figure::sheet::{COLUMNS_MOST, Sheet};
 use crate::reader::CELLS_MOST;

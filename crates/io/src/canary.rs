@@ -1,9 +1,9 @@
 //! Fixed work whose time shows the present speed of the processor and of a file's device.
 //!
 //! The loop is one chain of multiplications, so that its time depends on the processor, not on the
-//! compiler or memory. The reads are direct, of one block each, one after the other, spread over the
-//! file: the present cost of a random read. A file that does not allow direct reads gives no figure,
-//! because a read from memory says nothing about the device.
+//! compiler or memory. The reads are direct, of one block each, one after the other, spread over
+//! the file: the present cost of a random read. A file that does not allow direct reads gives no
+//! figure, because a read from memory says nothing about the device.
 //!
 //! Cost: 5 ms of processor and 64 reads. It is part of this crate because a crate that is not
 //! optimised would take ten times as long.
@@ -31,8 +31,8 @@ pub fn loop_time() -> Nanos {
     clock::now().saturating_sub(begin)
 }
 
-/// Returns the time of the fixed reads from a file. `None` if the file is too small, cannot be read,
-/// or does not allow reads that bypass the page cache.
+/// Returns the time of the fixed reads from a file. `None` if the file is too small, cannot be
+/// read, or does not allow reads that bypass the page cache.
 #[must_use]
 pub fn read_time(path: &Path) -> Option<Nanos> {
     let file = Disk::Kernel.open(path, OpenMode::Read, DirectIo::Required).ok()?;

@@ -4,7 +4,7 @@
 //! (title)        the answer in a sentence; those of further arms below it
 //! Plans          a line an arm: hash, operators, time, buffers
 //! Findings       of all arms, with the number of the arm
-//! Side by Side   a line for each operator of an arm, next to what it is in the others, then figures
+//! Side by Side   a line for each operator of an arm, next to its like in the others, then figures
 //! Plan           a table for each arm, with its other figures, predicates, triggers and notes
 //! ```
 

@@ -84,7 +84,7 @@ pub(crate) fn end_server(data: &Path) -> io::Result<()> {
     let Ok(found) = fs::metadata(data) else { return Ok(()) };
     let data = data.canonicalize()?;
     end_processes(&data)?;
-    remove_memory((found.dev(), found.ino()));
+    remove_memory(DirectoryIdentity { device: found.dev(), inode: found.ino() });
     Ok(())
 }
 
@@ -164,9 +164,16 @@ fn initialises(pid: Pid, data: &Path) -> bool {
     arguments(pid).iter().any(|word| works_in.join(word).canonicalize().is_ok_and(|path| path == data))
 }
 
-/// Removes the shared memory of the server with a data directory of this device and inode, unless a
-/// process is attached to it.
-fn remove_memory(identity: (u64, u64)) {
+/// A data directory, as the head of its server's memory names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct DirectoryIdentity {
+    device: u64,
+    inode: u64,
+}
+
+/// Removes the shared memory of the server with this data directory, unless a process is attached
+/// to it.
+fn remove_memory(identity: DirectoryIdentity) {
     for segment in segments().unwrap_or_default() {
         let head = (segment.bytes == SEGMENT_HEAD as u64).then(|| segment.head::<SEGMENT_HEAD>());
         let Some(list) = head.and_then(|head| list_of(&head.ok()?, identity)) else { continue };
@@ -179,8 +186,9 @@ fn remove_memory(identity: (u64, u64)) {
 
 /// Returns the number of the list of segments that a server's head names; `None` for the head of
 /// another program or server.
-fn list_of(head: &[u8], identity: (u64, u64)) -> Option<u32> {
-    let is_its = word(head, 0)? == SEGMENT_MAGIC && (long(head, 40)?, long(head, 48)?) == identity;
+fn list_of(head: &[u8], identity: DirectoryIdentity) -> Option<u32> {
+    let of = DirectoryIdentity { device: long(head, 40)?, inode: long(head, 48)? };
+    let is_its = word(head, 0)? == SEGMENT_MAGIC && of == identity;
     word(head, 24).filter(|_| is_its)
 }
 
@@ -228,11 +236,12 @@ mod tests {
 
     #[test]
     fn a_segment_names_its_list_only_for_its_own_directory() {
+        let of = |device, inode| DirectoryIdentity { device, inode };
         let its = head(SEGMENT_MAGIC, 7, 3, 11);
-        assert_eq!(list_of(&its, (3, 11)), Some(7));
-        assert_eq!(list_of(&its, (3, 12)), None, "the directory of another server");
-        assert_eq!(list_of(&head(1, 7, 3, 11), (3, 11)), None, "the segment of another program");
-        assert_eq!(list_of(&its[..40], (3, 11)), None, "too short");
+        assert_eq!(list_of(&its, of(3, 11)), Some(7));
+        assert_eq!(list_of(&its, of(3, 12)), None, "the directory of another server");
+        assert_eq!(list_of(&head(1, 7, 3, 11), of(3, 11)), None, "the segment of another program");
+        assert_eq!(list_of(&its[..40], of(3, 11)), None, "too short");
     }
 
     #[test]

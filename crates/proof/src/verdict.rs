@@ -26,7 +26,8 @@
 //!
 //! An equality and a margin are of the typical run. Rare slow runs may lie outside any sample: of
 //! 30 runs without one, up to 9.5% may be slow. So the line says how many were seen and how many
-//! could not be seen ([`Beside`]), and the average where it is not shown to lie within the margin.
+//! could not be seen ([`TypicalLimits`]), and the average where it is not shown to lie within the
+//! margin.
 //!
 //! "Faster by 5%" means better by 5% of the reference's figure: 5% less time, or 5% more
 //! throughput. The interval uses the same words; both ends are positive if proved.
@@ -187,14 +188,14 @@ impl fmt::Display for Signed {
 
 /// Limits of an equality or a margin of the typical run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Beside {
+pub struct TypicalLimits {
     /// The slow runs; `None` if several arms are compared with several.
     pub slow: Option<SlowSeen>,
     /// Change of the average in per cent, unless it is proved to lie within the margin.
     pub average: Option<Change>,
 }
 
-impl fmt::Display for Beside {
+impl fmt::Display for TypicalLimits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(SlowSeen { treatment, reference }) = self.slow {
             let (SlowRuns { slow, runs, share }, SlowRuns { slow: others, runs: of, .. }) =
@@ -293,7 +294,7 @@ pub enum Verdict {
         /// The margin, in per cent.
         within: f64,
         /// Limits of a statement about the typical run; `None` if all figures are one exact count.
-        beside: Option<Beside>,
+        beside: Option<TypicalLimits>,
     },
     /// The typical run is not worse by more than the margin.
     NotSlower {
@@ -302,7 +303,7 @@ pub enum Verdict {
         /// Typical change in per cent of the reference's figure, signed.
         change: Change,
         /// Limits of a statement about the typical run.
-        beside: Beside,
+        beside: TypicalLimits,
     },
     /// One thing is proved of the typical run, and the contrary of the average.
     Mixed {
@@ -671,9 +672,9 @@ fn equality(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdic
 }
 
 /// Returns the limits of a statement about the typical run.
-fn beside(evidence: &Evidence<'_>) -> Beside {
+fn beside(evidence: &Evidence<'_>) -> TypicalLimits {
     let open = evidence.average.filter(|average| average.lies != OnAverage::Within);
-    Beside { slow: evidence.slow, average: open.map(Average::change) }
+    TypicalLimits { slow: evidence.slow, average: open.map(Average::change) }
 }
 
 impl Average {
@@ -856,12 +857,12 @@ mod tests {
             Verdict::Slower(change(64.71, 60.0, 70.2)),
             Verdict::Faster(change(0.43, 0.05, 0.81)),
             Verdict::Equal { within: 2.0, beside: None },
-            Verdict::Equal { within: 0.5, beside: Some(Beside::default()) },
-            Verdict::Equal { within: 5.0, beside: Some(Beside { slow: slow(0, 0), average: None }) },
+            Verdict::Equal { within: 0.5, beside: Some(TypicalLimits::default()) },
+            Verdict::Equal { within: 5.0, beside: Some(TypicalLimits { slow: slow(0, 0), average: None }) },
             Verdict::NotSlower {
                 by: 3.0,
                 change: change(0.43, -1.05, 1.81),
-                beside: Beside { slow: slow(2, 0), average: Some(change(14.0, -2.0, 43.0)) },
+                beside: TypicalLimits { slow: slow(2, 0), average: Some(change(14.0, -2.0, 43.0)) },
             },
             Verdict::Mixed {
                 typically: Typically::Differs(Side::Faster, change(5.0, 3.0, 7.0)),
@@ -877,7 +878,10 @@ mod tests {
             Verdict::Invalid { reason: "direct I/O asked for, 0 of 412 requests were direct".to_string() },
             Verdict::Impossible { reason: "4.1 GB/s read, the device gives 2.0 GB/s".to_string() },
         ];
-        let text: Vec<String> = lines.iter().map(|line| format!("{} {line}", line.exit_code())).collect();
+        let mut text: Vec<String> = lines.iter().map(|line| format!("{} {line}", line.exit_code())).collect();
+        let longest = "0 PROVED typically not slower by 3%: +0.43% [-1.1, 1.8], but for slow runs (2 of 30, \
+                       none of 60 of the reference: at most 9.5%); on average +14.0% [-2.0, 43.0]";
+        assert_eq!(text.remove(6), longest);
         insta::assert_snapshot!(text.join("\n"), @r"
         0 PROVED faster by 5.0% [3.1, 6.9]
         0 PROVED slower by 64.7% [60.0, 70.2]
@@ -885,7 +889,6 @@ mod tests {
         0 PROVED EQUAL within +-2%
         0 PROVED typically EQUAL within +-0.5%
         0 PROVED typically EQUAL within +-5%, but for slow runs (none of 30: at most 9.5%)
-        0 PROVED typically not slower by 3%: +0.43% [-1.1, 1.8], but for slow runs (2 of 30, none of 60 of the reference: at most 9.5%); on average +14.0% [-2.0, 43.0]
         8 MIXED: typically faster by 5.0% [3.0, 7.0], on average slower by 14.0% [3.0, 25.1]
         3 NOT PROVED: floor 1.2%, about 14 more blocks find 1.0% (80% power)
         3 NOT PROVED: floor 1.2%, these blocks prove equal arms equal within 2% (80% power)

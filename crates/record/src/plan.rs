@@ -70,13 +70,13 @@ pub struct PlanOperation {
     pub buffers: Option<PlanFigure>,
     /// Blocks of these that were read from outside of the cache; SQL Monitor has requests instead.
     pub reads: Option<PlanFigure>,
-    /// Seconds of these reads.
+    /// Seconds in which it waited for these reads.
     pub read_time: Option<PlanFigure>,
     /// Bytes of its work area.
     pub used_memory: Option<PlanFigure>,
     /// True if the work area did not suffice and rows went to disk.
     pub spilled: bool,
-    /// Expected bytes on disk.
+    /// Bytes that the planner expects its work area to need on disk.
     pub temp_space: Option<PlanFigure>,
     /// Cost with all below it; it has no unit.
     pub cost: Option<PlanFigure>,
@@ -189,7 +189,7 @@ impl ExecutionPlan {
         self.hash() == other.hash() || oracle.is_some() && oracle == other.fact("Plan hash value")
     }
 
-    /// Returns a printed fact.
+    /// Returns a fact of the plan as printed, such as `Plan hash value`.
     #[must_use]
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

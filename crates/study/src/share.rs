@@ -5,9 +5,9 @@
 //! environment,    field by field (`plumb_record::share`)
 //! records
 //! analysis, reports, checksums ── derived again, so that `plumb verify` accepts the copy
-//! ```
-//! Commands become `command` and the places of their factors; what they printed is left out, but for
-//! the figures that were read from it. Files that do not belong to a bundle are left out, too.
+//! ``` Commands become `command` and the places of their factors; what they printed is left out,
+//! but for the figures that were read from it. Files that do not belong to a bundle are left out,
+//! too.
 //!
 //! The file of a claim is copied by the same rules: figures, rules and answers stay.
 

@@ -6,7 +6,8 @@
 //! - H2 When the directory is dropped, in a panic too, its files and then its directory are
 //!   removed. The directory is removed only when it is empty: files of other processes stay.
 //!
-//! A killed process leaves its directory behind, with its mark in it ([`ScratchLeftover`](super::ScratchLeftover)).
+//! A killed process leaves its directory behind, with its mark in it
+//! ([`ScratchLeftover`](super::ScratchLeftover)).
 //! [`leftovers`] names the directories of other calibrations, running ones too, and removes none.
 
 use crate::CalibrateError;

@@ -467,8 +467,8 @@ fn updates_larger_than_the_log_are_refused_and_leave_nothing() {
 }
 
 /// A file does not answer for a while: the sessions that need it have that time in the wait that
-/// names it, and continue. On a busy machine the sessions may not have had a processor when the file
-/// stalled; then it stalls again.
+/// names it, and continue. On a busy machine the sessions may not have had a processor when the
+/// file stalled; then it stalls again.
 #[test]
 fn waits_for_a_stalled_file_have_the_right_names() {
     for (file, event) in [("redo01.log", Event::LogFileSync), ("users01.dbf", Event::DbFileSequentialRead)] {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 fn range(raw: &str, unit: FigureUnit) -> Option<(f64, f64, f64)> {
     match read(raw, unit) {
-        Reading::Value { value, range } => Some((range.low, value, range.high)),
+        CellReading::Value { value, range } => Some((range.low, value, range.high)),
         _ => None,
     }
 }
@@ -85,9 +85,9 @@ fn an_absence_has_a_kind_and_is_never_zero() {
         (".", Absence::Unreadable),
         ("1E+400", Absence::Unreadable),
     ] {
-        assert_eq!(read(raw, FigureUnit::S), Reading::Absent(kind), "{raw}");
+        assert_eq!(read(raw, FigureUnit::S), CellReading::Absent(kind), "{raw}");
     }
-    assert_eq!(read("User I/O", FigureUnit::TEXT), Reading::Words);
+    assert_eq!(read("User I/O", FigureUnit::TEXT), CellReading::Words);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use plumb_record::plan::ExecutionPlan;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Executions of one query.
+/// Executions of one query, with all plans that it had.
 #[derive(Debug, Serialize)]
 pub struct QueryPlans {
     /// The statement with a `?` for each literal, or the first operator.

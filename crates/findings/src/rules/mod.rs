@@ -81,8 +81,8 @@ fn at_most(signals: &Signals, ns: u64) -> String {
 }
 
 /// Prints the waits of a cause as a saving: `its own waits: 3.30 s of 8.00 s DB time (41%)`.
-/// It is no bound, because sessions queue behind a wait: without the log's device, commits that said 47% of
-/// DB time saved 91%.
+/// It is no bound, because sessions queue behind a wait: without the log's device, commits that
+/// said 47% of DB time saved 91%.
 fn own_waits(signals: &Signals, ns: u64) -> String {
     let whole = Nanos(signals.db_time());
     format!("its own waits: {} of {whole} DB time ({})", Nanos(ns), percent(signals.share(ns)))

@@ -159,13 +159,13 @@ impl Rule {
 }
 
 /// Names the habit that explains a difference.
-pub trait Explained {
+pub trait ExplainedByHabit {
     /// Returns the check as one that a habit explains.
     #[must_use]
     fn explained(self, habit: &str) -> Self;
 }
 
-impl Explained for Consistency {
+impl ExplainedByHabit for Consistency {
     fn explained(self, habit: &str) -> Consistency {
         Consistency { outcome: Consistent::Habit, habit: habit.to_string(), ..self }
     }

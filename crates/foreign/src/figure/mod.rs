@@ -3,4 +3,5 @@
 pub mod check;
 pub(crate) mod rounding;
 pub mod sheet;
+pub(crate) mod shown;
 pub mod stamp;

@@ -7,7 +7,7 @@
 
 use plumb_figures::numeral::Comma;
 use plumb_figures::printed::read_with;
-use plumb_figures::{FigureUnit, Quantity, Reading, is_of_bytes};
+use plumb_figures::{CellReading, FigureUnit, Quantity, is_of_bytes};
 use plumb_units::ValueRange;
 use serde::Serialize;
 
@@ -73,12 +73,12 @@ pub struct Sheet {
     pub is_full: bool,
     /// Each print of the head, if it is repeated for each sample.
     #[serde(skip)]
-    pub heads: Vec<Head>,
+    pub heads: Vec<SheetHead>,
 }
 
 /// A print of a table's head.
 #[derive(Debug, Clone, Default)]
-pub struct Head {
+pub struct SheetHead {
     /// Number of rows above it.
     pub rows: usize,
     /// Stamp of time above or before it; empty without one.
@@ -120,7 +120,7 @@ pub struct Cell {
     /// The line of the file that has it.
     pub line: u32,
     /// The text parsed as a figure.
-    pub reading: Reading,
+    pub reading: CellReading,
 }
 
 /// A printed text with its line, before its column is known.
@@ -197,8 +197,8 @@ impl Sheet {
                 .filter(|reading| reading.value().is_some());
             let reading = match as_bytes.unwrap_or_else(|| read_with(&raw, column.unit, comma)) {
                 // An unknown column may have words.
-                Reading::Absent(plumb_figures::Absence::Unreadable) if column.key.is_empty() => {
-                    Reading::Words
+                CellReading::Absent(plumb_figures::Absence::Unreadable) if column.key.is_empty() => {
+                    CellReading::Words
                 }
                 reading => reading,
             };
@@ -230,7 +230,7 @@ impl Sheet {
     pub fn figure(&self, row: &SheetRow, key: &str) -> Option<Figure> {
         let at = self.columns.iter().position(|column| column.key == key)?;
         let (cell, column) = (row.cells.get(at)?, &self.columns[at]);
-        let Reading::Value { value, range } = cell.reading else { return None };
+        let CellReading::Value { value, range } = cell.reading else { return None };
         let name = format!("{}: {}", row.cells.first().map_or("", |cell| cell.raw.as_str()), column.name);
         Some(Figure { name, raw: cell.raw.clone(), line: cell.line, unit: column.unit.base(), value, range })
     }
@@ -274,7 +274,7 @@ pub struct Figure {
 impl From<Figure> for Cell {
     fn from(figure: Figure) -> Cell {
         let Figure { raw, line, value, range, .. } = figure;
-        Cell { raw, line, reading: Reading::Value { value, range } }
+        Cell { raw, line, reading: CellReading::Value { value, range } }
     }
 }
 
@@ -342,7 +342,7 @@ mod tests {
         assert!((time.value - 0.0026).abs() < 1e-15);
         assert_eq!((time.line, time.unit, time.name.as_str()), (7, "s", "LGWR: Avg Tm(ms)"));
         assert_eq!(sheet.cell(row, "reads").map(|cell| cell.raw.as_str()), Some("1.5"));
-        assert_eq!(row.cells[2].reading, Reading::Words);
+        assert_eq!(row.cells[2].reading, CellReading::Words);
     }
 
     /// A host's memory next to its CPUs: 64413.7M are 62.9 GB, and 12.5K interrupts are thousands.

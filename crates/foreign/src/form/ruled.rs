@@ -193,7 +193,7 @@ struct Open {
     /// The groups of its last ruler, as they stand.
     ruler: Vec<Range<usize>>,
     table: Ruled,
-    /// Lines of statements.
+    /// Lines of SQL between the rows, which are no rows.
     statements: Vec<u32>,
     /// Letters of each cell in the line read last.
     lengths: Vec<usize>,

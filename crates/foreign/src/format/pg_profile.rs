@@ -6,7 +6,7 @@
 
 use crate::figure::check::{Rule, Sides};
 use crate::form::json;
-use plumb_figures::{FigureUnit, Reading};
+use plumb_figures::{CellReading, FigureUnit};
 
 use crate::figure::rounding::whole;
 use crate::figure::sheet::{Cell, Figure, Printed, Section, Sheet, SheetRow, known, words};
@@ -149,7 +149,7 @@ fn read(part: &SourcePart<'_>) -> Report {
         ("Interval, seconds", "interval_duration_sec"),
     ] {
         let Printed { raw, line } = property(key);
-        report.fact(name, &Cell { raw, line, reading: Reading::Words });
+        report.fact(name, &Cell { raw, line, reading: CellReading::Words });
     }
     let run = &mut report.run;
     run.title = "PG_PROFILE REPORT".to_string();

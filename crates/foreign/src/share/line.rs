@@ -158,7 +158,7 @@ fn end_of_run(text: &str) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hides {
     Nothing,
-    /// The next one: `user=alice`.
+    /// The next word alone: `user=alice`.
     One,
     /// All up to the next mark of a list or two blanks: `Host: db 17`.
     All,

@@ -6,15 +6,15 @@
 //! JSON    ──[keys]──────────> the fields with a known key
 //! plan    ──[operators]─────> `plan`
 //! ```
-//! Only what a reader understood is copied: a cell is judged by the heading of its column, a fact by
-//! its name, the rest of a line by the words before each figure. Lines that no reader understood, and
-//! fields of JSON with an unknown key, are dropped and counted. Tags, attributes, comments and scripts
-//! of a page are written again.
+//! Only what a reader understood is copied: a cell is judged by the heading of its column, a fact
+//! by its name, the rest of a line by the words before each figure. Lines that no reader
+//! understood, and fields of JSON with an unknown key, are dropped and counted. Tags, attributes,
+//! comments and scripts of a page are written again.
 //!
 //! A token is as wide as its word, so that columns stay where they are.
 //!
-//! Rejected: a text from the tables alone. Readers need the rulers, indents and heads of each format,
-//! and a reader of the copy knows the report by them.
+//! Rejected: a text from the tables alone. Readers need the rulers, indents and heads of each
+//! format, and a reader of the copy knows the report by them.
 
 mod line;
 mod plan;
@@ -195,7 +195,8 @@ fn hypertext(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Returns the label of each cell of a row. A cell without a heading is the value of the name before it.
+/// Returns the label of each cell of a row. A cell without a heading is the value of the name
+/// before it.
 fn labels(tokens: &Tokens, names: &[String], texts: &[&str]) -> Vec<Label> {
     let is_pairs =
         names.iter().all(String::is_empty) || matches!(names, [one, two] if one == "Name" && two == "Value");
@@ -244,7 +245,7 @@ fn of_value(tokens: &Tokens, name: &str) -> Label {
     tokens.label(name.trim().trim_start_matches(['_', '*']).trim_end_matches(':'))
 }
 
-/// Kind of a cell.
+/// Kind of a cell, by which it is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CellKind {
     Of(Label),

@@ -1,7 +1,7 @@
 //! AWR as text and as HTML, Statspack, global, two periods; their checks and records.
 
 use crate::{figure, fixture, imports, only, row, sheet, with};
-use plumb_figures::Reading;
+use plumb_figures::CellReading;
 use plumb_foreign::figure::sheet::Sheet;
 use plumb_record::Consistent::{Fails, Habit, Holds, Impossible, NotAsked};
 
@@ -10,7 +10,7 @@ const HTML: &str = fixture!("awr_11204.html");
 const SHIFTED: (&str, &str) = ("columns stand under their headings", "Tablespace IO Stats");
 
 /// Figures of known columns by section and row: what both forms of a report must agree in.
-fn keyed(sheet: &Sheet) -> Vec<(String, &'static str, Reading)> {
+fn keyed(sheet: &Sheet) -> Vec<(String, &'static str, CellReading)> {
     let mut found = Vec::new();
     for (at, row) in sheet.rows.iter().enumerate() {
         for (column, cell) in

@@ -30,8 +30,33 @@ pub fn document(record: &Record) -> Document {
         (None, Some(snoop)) => snoop.target.clone(),
         (None, None) => header.workload.clone(),
     };
+    let front = front(record, &of, is_load, has_basis);
+    let lines = findings.iter().take(3).map(|finding| ("-".to_string(), finding.what.clone()));
+    Document {
+        title: format!("DIAGNOSIS  {}", header.workload),
+        question: String::new(),
+        running_head: format!("Diagnosis: {of}"),
+        width: text::WIDTH,
+        state: State {
+            of: "Diagnosis".to_string(),
+            word,
+            tone: if findings.is_empty() && has_basis { Tone::Good } else { Tone::Open },
+        },
+        basis: String::new(),
+        reasons: Vec::new(),
+        headline: headline(record),
+        sections: std::iter::once(front).chain(result::findings(record)).collect(),
+        summary: Summary { subject: of.clone(), lines: lines.collect(), facts: Vec::new() },
+        footer: format!("plumb {}", header.plumb_version),
+        data: serde_json::to_string(findings).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+/// Returns the section with the interval, its times, and the basis of the rules.
+fn front(record: &Record, of: &str, is_load: bool, has_basis: bool) -> Section {
+    let header = &record.header;
     let mut facts = Facts::default();
-    facts.add("Of", &of);
+    facts.add("Of", of);
     let interval = match header.elapsed_ns {
         0 => "not printed: shares, averages and sizes are judged without it".to_string(),
         elapsed_ns => format!("{} s", Seconds(elapsed_ns).figure()),
@@ -50,42 +75,27 @@ pub fn document(record: &Record) -> Document {
         (false, None) => "a rule fires if its share of DB time passes the gate and its figure the threshold",
     };
     let front = Section::front("diagnosis", "Diagnosis").note(basis).facts(facts);
-    let front = match (findings.is_empty(), has_basis) {
+    match (record.findings.is_empty(), has_basis) {
         (true, true) => front.note("no rule fired"),
         (true, false) => front.note(NO_TIME),
         (false, _) => front,
-    };
-    let lines = findings.iter().take(3).map(|finding| ("-".to_string(), finding.what.clone()));
-    Document {
-        title: format!("DIAGNOSIS  {}", header.workload),
-        question: String::new(),
-        running_head: format!("Diagnosis: {of}"),
-        width: text::WIDTH,
-        state: State {
-            of: "Diagnosis".to_string(),
-            word,
-            tone: if findings.is_empty() && has_basis { Tone::Good } else { Tone::Open },
-        },
-        basis: String::new(),
-        reasons: Vec::new(),
-        headline: match &record.snoop {
-            // The report's own words, where it has any.
-            None if record.imported.as_ref().is_some_and(|imported| !imported.answers.is_empty()) => {
-                let answers = record.imported.iter().flat_map(|imported| &imported.answers);
-                let own = answers.map(|answer| Headline {
-                    name: answer.name.clone(),
-                    value: answer.value.clone(),
-                    aside: answer.aside.clone(),
-                });
-                own.collect()
-            }
-            // Any program's calls have no DB time.
-            Some(snoop) => crate::snoop::headline(snoop, Nanos(header.elapsed_ns)),
-            None => head::headline(record),
-        },
-        sections: std::iter::once(front).chain(result::findings(record)).collect(),
-        summary: Summary { subject: of.clone(), lines: lines.collect(), facts: Vec::new() },
-        footer: format!("plumb {}", header.plumb_version),
-        data: serde_json::to_string(findings).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+/// Returns the first lines of the page: the report's own words, where it has any.
+fn headline(record: &Record) -> Vec<Headline> {
+    match &record.snoop {
+        None if record.imported.as_ref().is_some_and(|imported| !imported.answers.is_empty()) => {
+            let answers = record.imported.iter().flat_map(|imported| &imported.answers);
+            let own = answers.map(|answer| Headline {
+                name: answer.name.clone(),
+                value: answer.value.clone(),
+                aside: answer.aside.clone(),
+            });
+            own.collect()
+        }
+        // Any program's calls have no DB time.
+        Some(snoop) => crate::snoop::headline(snoop, Nanos(record.header.elapsed_ns)),
+        None => head::headline(record),
     }
 }

@@ -9,7 +9,7 @@ use plumb_events::Direction;
 use plumb_proof::equivalence::Equivalence;
 use plumb_proof::noise::Floor;
 use plumb_proof::order::{After, Group, OrderReport};
-use plumb_proof::verdict::{Aim, Beside, Change, More, Verdict};
+use plumb_proof::verdict::{Aim, Change, More, TypicalLimits, Verdict};
 use plumb_record::RunState;
 use plumb_record::{Finding, IoProfile, IoTally, ProfileSeries};
 use plumb_run::embedded::Engine;
@@ -452,7 +452,7 @@ fn claims() -> Vec<JudgedClaim> {
             "together",
             "Together they add little to either",
             [3, 9],
-            Verdict::Equal { within: 5.0, beside: Some(Beside::default()) },
+            Verdict::Equal { within: 5.0, beside: Some(TypicalLimits::default()) },
             ClaimOutcome::Holds,
         )
     };

@@ -28,8 +28,8 @@ pub struct PlansOf {
     /// is left out is taken from PGHOST, PGPORT, PGUSER and PGDATABASE
     #[arg(long, value_name = "URL", requires = "query", conflicts_with = "files")]
     pub target: Option<String>,
-    /// File with the query, one statement, for --target; or the number of a query of a log, of which
-    /// two plans are shown
+    /// File with the query, one statement, for --target; or the number of a query of a log, of
+    /// which two plans are shown
     #[arg(long, value_name = "FILE|N")]
     pub query: Option<String>,
     /// Set a setting for all plans (repeat for several)

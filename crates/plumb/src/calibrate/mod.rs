@@ -155,8 +155,8 @@ pub fn rebuild(directory: &Path, shown: PrintForm) -> Result<Outcome, Failure> {
     Ok(outcome(&made))
 }
 
-/// Copies a calibration's bundle without its names, and makes its reports and tables again. Fails if
-/// the bundle has no calibration that this program can read.
+/// Copies a calibration's bundle without its names, and makes its reports and tables again. Fails
+/// if the bundle has no calibration that this program can read.
 pub fn shared(directory: &Path, tokens: &mut Tokens) -> Result<Shared, Failure> {
     let refused = |why: String| Failure::run(format!("{}: {why}", directory.display()));
     let mut documents = Vec::new();

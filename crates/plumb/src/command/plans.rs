@@ -22,8 +22,8 @@ use std::path::Path;
 /// Most plans of a page.
 const ARMS_MOST: usize = 3;
 
-/// Prints the plans side by side, or a list of queries if there are more than three. Fails if a file
-/// has none, or one is too large to be matched.
+/// Prints the plans side by side, or a list of queries if there are more than three. Fails if a
+/// file has none, or one is too large to be matched.
 pub fn run(arguments: &PlansOf) -> Result<Outcome, Failure> {
     let mut plans = match (&arguments.target, &arguments.query) {
         (Some(target), Some(query)) => of_server(arguments, target, Path::new(query))?,
@@ -108,7 +108,8 @@ fn of_file(file: &Path) -> Result<Vec<ExecutionPlan>, Failure> {
     read.map_err(|error| Failure::run(error.to_string()))
 }
 
-/// Reads the plan that the typical run of an arm printed, as that of EXPLAIN in a study of commands.
+/// Reads the plan that the typical run of an arm printed, as that of EXPLAIN in a study of
+/// commands.
 fn of_bundle(named: &str) -> Result<Vec<ExecutionPlan>, Failure> {
     let period = period(named, KINDS)?;
     let output = period.typical().and_then(|run| run.command.as_ref()).map(|command| command.output.as_str());

@@ -151,12 +151,14 @@ fn a_file_keeps_what_was_understood_and_nothing_else() {
         ---------------- -------------------------------- ----\n\
         zyxhost01        Linux x86 64-bit                   24\n\n";
     let plan = "Nested Loop  (cost=0.42..16.47 rows=1 width=8) (actual time=0.020..0.030 rows=1 loops=1)\n\
-        \x20 ->  Index Scan using customers_ssn_idx on payroll.orders filter  (cost=0.42..8.44 rows=1 width=8) \
-        (actual time=0.010..0.011 rows=1 loops=1)\n\
+        \x20 ->  Index Scan using customers_ssn_idx on payroll.orders filter  \
+        (cost=0.42..8.44 rows=1 width=8) (actual time=0.010..0.011 rows=1 loops=1)\n\
         \x20       Index Cond: (c.ssn = '078-05-1120'::text)\n\
-        \x20 ->  Seq Scan on secret_deals d  (cost=0.00..8.00 rows=1 width=4) (actual time=0.005..0.006 rows=1 loops=1)\n\
+        \x20 ->  Seq Scan on secret_deals d  (cost=0.00..8.00 rows=1 width=4) \
+        (actual time=0.005..0.006 rows=1 loops=1)\n\
         Planning Time: 0.100 ms\nExecution Time: 0.060 ms\n";
-    let claim = "statement = \"Acme is faster.\"\n[source]\ntitle = \"Acme\"\nauthor = \"Alice\"\ndate = \"2005-04\"\n\
+    let claim = "statement = \"Acme is faster.\"\n[source]\ntitle = \"Acme\"\n\
+        author = \"Alice\"\ndate = \"2005-04\"\n\
         place = \"acme.example.com\"\n[figures]\nacme = { text = \"4.33 secs\" }\nother = { text = \"2.16 secs\" }\n\
         times = { text = \"2\" }\n[[relation]]\nrule = \"ratio\"\nlarger = \"acme\"\nsmaller = \"other\"\ntimes = \"times\"\n";
     let cases: [(&str, String, &[&str], &[&str]); 4] = [

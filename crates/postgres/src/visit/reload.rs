@@ -62,7 +62,8 @@ const IDENTITY: &str = "select case \
                         || ', port ' || pg_catalog.current_setting('port') end";
 const RIGHTS: &str = "select pg_catalog.current_setting('is_superuser') = 'on', current_user::text, \
                       pg_catalog.has_table_privilege('pg_catalog.pg_file_settings', 'select') \
-                      and pg_catalog.has_function_privilege('pg_catalog.pg_show_all_file_settings()', 'execute'), \
+                      and pg_catalog.has_function_privilege('pg_catalog.pg_show_all_file_settings()', \
+                      'execute'), \
                       pg_catalog.has_function_privilege('pg_catalog.pg_reload_conf()', 'execute')";
 /// The last line of a setting in the file of ALTER SYSTEM.
 const WRITTEN: &str = "select setting from pg_catalog.pg_file_settings where pg_catalog.lower(name) = $1 \

@@ -1,9 +1,10 @@
 //! Texts that are figures or times of day.
 
 /// Units that may stand right behind a number or after a blank, in lower case.
-const UNITS: &str = " b k m g t p kb mb gb tb pb kib mib gib tib s ms us ns sec secs second seconds msec usec \
-    usecs nsec min mins minute minutes h hr hrs hour hours d day days % x b/s kb/s mb/s gb/s kib/s mib/s gib/s \
-    mib/sec mb/sec kb/sec bytes blocks ops rows tps iops /s /sec cpu cpus th ";
+const UNITS: &str = " b k m g t p kb mb gb tb pb kib mib gib tib s ms us ns sec secs second \
+    seconds msec usec usecs nsec min mins minute minutes h hr hrs hour hours d day days % x b/s \
+    kb/s mb/s gb/s kib/s mib/s gib/s mib/sec mb/sec kb/sec bytes blocks ops rows tps iops /s /sec \
+    cpu cpus th ";
 
 /// True if the text is a number, with a unit or without one, or a range or list of numbers.
 #[must_use]

@@ -11,8 +11,8 @@
 //!
 //! A word always has the same token within a copy, so that names that were equal stay equal.
 //!
-//! Rejected: searching texts for what has the form of a name. Each kind of name that the search does
-//! not know is told, and a short host has no form.
+//! Rejected: searching texts for what has the form of a name. Each kind of name that the search
+//! does not know is told, and a short host has no form.
 //!
 //! Limits: punctuation stays, and so does the number of letters of a word. A listed word tells
 //! nothing but itself.
@@ -28,23 +28,26 @@ pub use figure::{is_figure, is_stamp};
 const WORDS: &str = include_str!("words.txt");
 
 /// Titles of columns with words of the lists, in lower case, without blanks and underlines.
-const OF_WORDS: &str = " event eventname waitevent waitclass 1stevent 2ndevent 1stwaitclass 2ndwaitclass \
-    statisticname statistic parametername functionname function filetypename filetype function/filename \
-    latchname enqueuetype(requestreason) namespace cache component pool poolname category class mutextype \
-    location name nam platform role edition rac cluster cdb operation nodetype jointype strategy rw ioengine \
-    querymode direction backendtype object context waiteventtype type wait call line getmode mutex buffer \
-    advisory suggestion snapshotset 1stevent statusoption status t d optype ";
+const OF_WORDS: &str = " event eventname waitevent waitclass 1stevent 2ndevent 1stwaitclass \
+    2ndwaitclass statisticname statistic parametername functionname function filetypename filetype \
+    function/filename latchname enqueuetype(requestreason) namespace cache component pool poolname \
+    category class mutextype location name nam platform role edition rac cluster cdb operation \
+    nodetype jointype strategy rw ioengine querymode direction backendtype object context \
+    waiteventtype type wait call line getmode mutex buffer advisory suggestion snapshotset \
+    1stevent statusoption status t d optype ";
 /// Words of titles of columns with names, even where their texts are numbers.
-const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid pid tid lid sid serial hash address \
-    port phone instance inst owner schema database databases tablespace file filename module service query \
-    container pdb alias relation command action program machine terminal hv ad name names dbname datid listener dest domain jobname hostname nodename \
-    sqlid obj# file# block# i# # dbid cursor comm path device devices disk title url object subobject \
+const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid pid tid lid sid \
+    serial hash address port phone instance inst owner schema database databases tablespace file \
+    filename module service query container pdb alias relation command action program machine \
+    terminal hv ad name names dbname datid listener dest domain jobname hostname nodename sqlid \
+    obj# file# block# i# # dbid cursor comm path device devices disk title url object subobject \
     session_id datname relname rolname username groupid queryid userid oid relid node ";
 /// Titles of columns with figures in spite of such a word.
-const FIGURES: &str = " snapid beginsnapid endsnapid dbtime %dbtime dbcpu buffergets diskreads cpus numcpus \
-    waits/txn numcpucores numjobs index# numbuffers \
-    dbblocksize stdblocksize databaseblocksize diskusage planrows planwidth planningtime usercalls sqlexecutetime \
-    planningtime(ms) useriotime userio sqlexecuteelapsedtime usercommits userrollbacks peruser iocount snap snaps ";
+const FIGURES: &str = " snapid beginsnapid endsnapid dbtime %dbtime dbcpu buffergets diskreads \
+    cpus numcpus waits/txn numcpucores numjobs index# numbuffers dbblocksize stdblocksize \
+    databaseblocksize diskusage planrows planwidth planningtime usercalls sqlexecutetime \
+    planningtime(ms) useriotime userio sqlexecuteelapsedtime usercommits userrollbacks peruser \
+    iocount snap snaps ";
 /// Words of titles of columns with times of day.
 const OF_TIMES: &str = " time times begin end startup date snaptime timestamp started strtime stamp ";
 /// Words of titles of columns with versions.

@@ -1,11 +1,13 @@
+//! Texts and records that no name may survive, and figures and words that must.
+
 use super::*;
 
 fn tokens() -> Tokens {
     Tokens::new(["redo", "sort_area_size", "64M"])
 }
 
-/// Values of all kinds of names, each under a label of its own and under those of figures, words and
-/// times: none may stay in any part.
+/// Values of all kinds of names, each under a label of its own and under those of figures, words
+/// and times: none may stay in any part.
 #[test]
 fn nothing_that_is_neither_listed_nor_a_figure_survives() {
     const HOSTILE: [(&str, &str); 44] = [

@@ -1,26 +1,30 @@
-//! The copy of a record, field by field: numbers stay, and a text is judged by the key of its field.
+//! The copy of a record, field by field: numbers stay, and a text is judged by the key of its
+//! field.
 
 use super::{Label, Tokens, is_figure, is_stamp};
 use serde_json::Value;
 
 /// Fields with sentences of this program.
-const SENTENCES: &str = " evidence detail what advice caveat note notes arithmetic cannot_see caches virtual_reason \
-    io_method_reason direct_writes_reason reason reasons cure calibration_doubts doubts description at basis \
-    remarks refused left_out sequential_read_unsettled asked status stop plausibility cycles_refused why limit \
-    between_runs mode detail_text verdict sort_read_fac_source source_text threshold_text habit ";
+const SENTENCES: &str = " evidence detail what advice caveat note notes arithmetic cannot_see \
+    caches virtual_reason io_method_reason direct_writes_reason reason reasons cure \
+    calibration_doubts doubts description at basis remarks refused left_out \
+    sequential_read_unsettled asked status stop plausibility cycles_refused why limit between_runs \
+    mode detail_text verdict sort_read_fac_source source_text threshold_text habit ";
 /// Fields with words of this program's lists, among them the values of its types.
-const WORDS: &str = " event wait_class kind state unit direction function part_of fact held seen outcome role \
-    operation filesystem scheduler io_method write_cache clock_source rule sync_method pattern completion view how \
-    effect call takes_effect receipt workload pairing group order until series flags sort_direct_writes ended \
-    cpu_model mode method layout phase operation_kind flavour volume access sampling name stream heading of \
-    section title missing key settled quality verdict label bound class at_least basis_kind what_kind shape disk_kind \
-    buffers column_type counted direct_io doubtful expects figure interval intervals io_uring large_pattern \
-    matrix_large_pattern limits purpose quantity setup source task tree validity vocabulary warnings ";
+const WORDS: &str = " event wait_class kind state unit direction function part_of fact held seen \
+    outcome role operation filesystem scheduler io_method write_cache clock_source rule \
+    sync_method pattern completion view how effect call takes_effect receipt workload pairing \
+    group order until series flags sort_direct_writes ended cpu_model mode method layout phase \
+    operation_kind flavour volume access sampling name stream heading of section title missing key \
+    settled quality verdict label bound class at_least basis_kind what_kind shape disk_kind \
+    buffers column_type counted direct_io doubtful expects figure interval intervals io_uring \
+    large_pattern matrix_large_pattern limits purpose quantity setup source task tree validity \
+    vocabulary warnings ";
 /// Fields with names of this program: settings, parameters, measures and their values.
 const OWN: &str = " setting value arm taken target parameter measure default ";
 /// Fields with figures and times of day.
 const TIMES: &str = " begin_time end_time date calibration_date time sum text clock ";
-/// Fields with versions.
+/// Fields with versions of programs and systems.
 const VERSIONS: &str = " plumb_version kernel server version ";
 /// Fields that are emptied: output of commands.
 const EMPTY: &str = " output errors printed ";
@@ -67,8 +71,8 @@ impl Tokens {
         }
     }
 
-    /// Returns a text of listed words and figures as it is; every other one is hidden as a whole, because
-    /// a listed word next to a name may be a part of it.
+    /// Returns a text of listed words and figures as it is. Every other one is hidden as a whole,
+    /// because a listed word next to a name may be a part of it.
     fn listed(&mut self, text: &str) -> String {
         let stays = self.names.contains(text)
             || text

@@ -8,8 +8,8 @@ use plumb_record::{Memory, MemoryArea};
 use plumb_units::Bytes;
 use plumb_workload::slob::SlobSpec;
 
-/// Memory of the program besides the budget: its code, rings, stacks and the allocator's slack. With
-/// 32 sessions 69 MB were seen.
+/// Memory of the program besides the budget: its code, rings, stacks and the allocator's slack.
+/// With 32 sessions 69 MB were seen.
 const OVERHEAD_BYTES: u64 = 80 * Bytes::M;
 
 /// A batch of the source, and a row's overhead in an array.

@@ -407,6 +407,15 @@ fn verdict(
         },
         seed,
     });
+    refuse_coarse(&mut judgement, tested);
+    if let Some(sentence) = lost(contrast) {
+        judgement.reasons.insert(0, sentence);
+    }
+    judgement
+}
+
+/// Takes back what figures that are too coarse cannot show; a proved difference stays.
+fn refuse_coarse(judgement: &mut Judgement, tested: &Tested) {
     let open = matches!(
         judgement.verdict,
         Verdict::NotProved { .. } | Verdict::Equal { .. } | Verdict::NotSlower { .. }
@@ -415,10 +424,6 @@ fn verdict(
         judgement.reasons.push(reason.clone());
         judgement.verdict = Verdict::NoFigure { reason };
     }
-    if let Some(sentence) = lost(contrast) {
-        judgement.reasons.insert(0, sentence);
-    }
-    judgement
 }
 
 /// Says how many blocks a claim lost, and how its tests count them.
@@ -482,7 +487,7 @@ fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcom
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_proof::verdict::{Beside, Change, More, Side, Typically};
+    use plumb_proof::verdict::{Change, More, Side, TypicalLimits, Typically};
 
     #[test]
     fn more_of_a_rate_is_asked_for_above() {
@@ -501,7 +506,7 @@ mod tests {
         let faster = Verdict::Faster(change);
         let equal = Verdict::Equal { within: 5.0, beside: None };
         let open = Verdict::NotProved { floor: 1.0, more: More::Never };
-        let not_slower = Verdict::NotSlower { by: 3.0, change, beside: Beside::default() };
+        let not_slower = Verdict::NotSlower { by: 3.0, change, beside: TypicalLimits::default() };
         let typically = Typically::Differs(Side::Faster, change);
         let mixed = Verdict::Mixed { typically, on_average: Side::Slower, average: change };
         for (expects, place, verdict, expected) in [

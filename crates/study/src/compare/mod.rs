@@ -141,7 +141,7 @@ pub struct Judged {
 }
 
 /// Reads a side that is no bundle, such as the report of another program; `None` if it is one.
-pub type Reading<'r> = &'r dyn Fn(&str) -> Option<Result<Record, String>>;
+pub type SideReader<'r> = &'r dyn Fn(&str) -> Option<Result<Record, String>>;
 
 /// Reads the runs of a bundle or record, or of an arm as `BUNDLE:ARM`.
 pub fn period(named: &str, kinds: &Kinds) -> Result<Period, StudyError> {
@@ -158,7 +158,7 @@ pub fn compare_with(
     first: &str,
     second: &str,
     kinds: &Kinds,
-    reading: Reading<'_>,
+    reading: SideReader<'_>,
 ) -> Result<Comparison, StudyError> {
     let side::Sides { first, second, pairing, asked, remarks } =
         side::Sides::read([first, second], kinds, reading)?;

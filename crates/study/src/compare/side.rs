@@ -3,7 +3,7 @@
 //! A study's bundle is read with its checksums, its plan and its order, as for an analysis.
 
 use super::measure_question::{self, MeasureQuestion};
-use super::{Pairing, Period, Reading};
+use super::{Pairing, Period, SideReader};
 use crate::StudyError;
 use crate::bundle::{CALIBRATION, Contents, RUNS, run_period, run_record};
 use crate::plan::Plan;
@@ -43,7 +43,11 @@ fn refuse(why: String) -> StudyError {
 }
 
 impl Sides {
-    pub(super) fn read(named: [&str; 2], kinds: &Kinds, reading: Reading<'_>) -> Result<Sides, StudyError> {
+    pub(super) fn read(
+        named: [&str; 2],
+        kinds: &Kinds,
+        reading: SideReader<'_>,
+    ) -> Result<Sides, StudyError> {
         let [first, second] = named.map(|named| match reading(named) {
             Some(Ok(record)) => {
                 Ok(Side { source: named.to_string(), study: None, runs: vec![(None, record)] })
@@ -123,7 +127,7 @@ fn paired(first: Side, second: Side, asked: Vec<MeasureQuestion>) -> Result<Side
     Ok(Sides { first, second, pairing: Pairing::Blocks, asked, remarks })
 }
 
-/// Reads one side alone.
+/// Reads the runs of one side, which is compared with nothing.
 pub(super) fn period(named: &str, kinds: &Kinds) -> Result<Period, StudyError> {
     Side::read(named, kinds).map(Side::whole)
 }

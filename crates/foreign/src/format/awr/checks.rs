@@ -4,13 +4,13 @@
 //! figure meets it. A figure that no device, link or processor can reach is impossible and is left
 //! out; the wait event gives the time instead.
 
-use super::derived::{behind, block_assumed};
-use crate::figure::check::{Explained as _, Habit, RowCheck, Rule, Sides};
+use super::derived::{behind, block_assumed, minutes_of};
+use crate::figure::check::{ExplainedByHabit as _, Habit, RowCheck, Rule, Sides};
 use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow};
 use crate::report::Report;
 use plumb_figures::bound::{REQUEST_RATE_MOST, request_rate};
 use plumb_figures::relation::Quotient;
-use plumb_figures::{Absence, Quantity, Reading};
+use plumb_figures::{Absence, CellReading, Quantity};
 use plumb_record::{Consistency, Consistent};
 use plumb_units::ValueRange;
 use std::collections::HashMap;
@@ -243,7 +243,7 @@ fn head(report: &Report) -> Vec<Consistency> {
             Some((sheet, sheet.rows.iter().find(label)?))
         });
         let Some((sheet, row)) = row else { continue };
-        let printed = super::head::minutes_of(sheet, row);
+        let printed = minutes_of(sheet, row);
         let found = printed.as_ref().and_then(|cell| of_cell(labels[0], Some(cell), "s"));
         let expected = of_cell("time model", cell.as_ref(), "s");
         if let (Some(expected), Some(found)) = (expected, found) {
@@ -323,7 +323,7 @@ fn displaced(report: &Report) -> Vec<Consistency> {
                 })
             };
             let is_blank = sheet.cell(row, key).is_some_and(|cell| cell.raw.is_empty());
-            let is_cut = |at: &usize| row.cells[*at].reading == Reading::Absent(Absence::Unreadable);
+            let is_cut = |at: &usize| row.cells[*at].reading == CellReading::Absent(Absence::Unreadable);
             let cut = places(true).find(is_cut);
             let is_moved = is_blank && places(true).any(figure);
             let Some(at) = cut.or_else(|| is_moved.then(|| places(true).find(|at| figure(*at)))?) else {
@@ -354,7 +354,7 @@ fn name(sheet: &Sheet, row: &SheetRow) -> String {
 /// Returns a cell of the head as a figure.
 fn of_cell(name: &str, cell: Option<&Cell>, unit: &'static str) -> Option<Figure> {
     let cell = cell?;
-    let Reading::Value { value, range } = cell.reading else { return None };
+    let CellReading::Value { value, range } = cell.reading else { return None };
     Some(Figure { name: name.to_string(), raw: cell.raw.clone(), line: cell.line, unit, value, range })
 }
 

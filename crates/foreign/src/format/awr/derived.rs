@@ -7,13 +7,27 @@
 use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow, is_named};
 use crate::figure::stamp;
 use crate::report::{Report, value};
-use plumb_figures::{FigureUnit, Reading};
+use plumb_figures::numeral::Comma;
+use plumb_figures::printed::read_with;
+use plumb_figures::{CellReading, FigureUnit};
 use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 use std::collections::BTreeMap;
 
 /// Size of a block if a report does not state it.
 const BLOCK_BYTES: f64 = 8192.0;
+
+/// Parses a time such as `60.22 (mins)`.
+fn minutes(cell: &Cell, comma: Comma) -> Cell {
+    Cell { reading: read_with(&cell.raw, FigureUnit::MINUTES, comma), ..cell.clone() }
+}
+
+/// Returns the minutes in a row of the snapshots; Statspack prints them in another column.
+pub fn minutes_of(sheet: &Sheet, row: &SheetRow) -> Option<Cell> {
+    let cell = sheet.cell(row, "time")?;
+    let own = sheet.cell(row, "snapshot").filter(|own| own.raw.contains(['.', ','])).unwrap_or(cell);
+    Some(minutes(own, sheet.comma))
+}
 
 /// Fills in the interval, and DB time and DB CPU of a report whose head lacks them.
 pub fn fill(report: &mut Report) {
@@ -49,7 +63,7 @@ fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (
 /// A report whose parts disagree keeps the head's interval, and the checks name them.
 fn narrowed(report: &Report, head: Cell, lengths: &[(ValueRange, u32)]) -> Cell {
     const JUDGES_MOST: usize = 50;
-    let Reading::Value { range, .. } = head.reading else { return head };
+    let CellReading::Value { range, .. } = head.reading else { return head };
     let seconds = |text: &str| stamp::second(text).map(|second| second as f64);
     // A stamp is cut off to the second.
     let snapshots = seconds(&report.run.begin).zip(seconds(&report.run.end));
@@ -67,7 +81,7 @@ fn narrowed(report: &Report, head: Cell, lengths: &[(ValueRange, u32)]) -> Cell 
     let votes = |one: &&ValueRange| judges.iter().filter(|other| one.meets(**other)).count();
     let first = judges.iter().rev().max_by_key(votes).and_then(|first| first.and(prior));
     let range = within.iter().fold(first.unwrap_or(prior), |all, length| all.and(*length).unwrap_or(all));
-    Cell { reading: Reading::Value { value: range.middle(), range }, ..head }
+    Cell { reading: CellReading::Value { value: range.middle(), range }, ..head }
 }
 
 /// Returns totals divided by their rates, each with its line.
@@ -95,7 +109,7 @@ fn all_of(mut found: Vec<(ValueRange, u32)>) -> Option<Cell> {
     found.sort_by(|(one, _), (two, _)| width(one).total_cmp(&width(two)));
     let (first, line) = *found.first()?;
     let range = found.iter().fold(first, |all, (range, _)| all.and(*range).unwrap_or(all));
-    let reading = Reading::Value { value: range.middle(), range };
+    let reading = CellReading::Value { value: range.middle(), range };
     Some(Cell { raw: format!("{:.2} s, derived", range.middle()), line, reading })
 }
 
@@ -141,7 +155,7 @@ fn quotient(name: String, unit: &str, one: &Figure, two: &Figure, scale: f64) ->
 /// Returns the derived figures of a report that readers ask for first.
 pub fn figures(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
-    if let Some(Cell { raw, line, reading: Reading::Value { value, range } }) = &report.run.elapsed
+    if let Some(Cell { raw, line, reading: CellReading::Value { value, range } }) = &report.run.elapsed
         && raw.ends_with("derived")
     {
         let (name, text) = ("Interval: total / per second".to_string(), raw.clone());
@@ -276,7 +290,7 @@ pub fn behind(note: &crate::figure::sheet::Remark, name: &str) -> Vec<Figure> {
     let figure = |rest: &str| {
         let raw = rest.split_whitespace().next()?.to_string();
         let unit = if raw.ends_with('%') { FigureUnit::PERCENT } else { FigureUnit::S };
-        let Reading::Value { value, range } = plumb_figures::read(&raw, unit) else { return None };
+        let CellReading::Value { value, range } = plumb_figures::read(&raw, unit) else { return None };
         Some(Figure { name: name.to_string(), raw, line: note.line, unit: unit.base(), value, range })
     };
     note.text.split(name).skip(1).filter_map(figure).collect()

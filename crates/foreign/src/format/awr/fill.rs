@@ -8,7 +8,7 @@ use super::derived::block_assumed;
 use super::events;
 use crate::figure::rounding::{best, nanoseconds, whole};
 use crate::figure::sheet::{Sheet, SheetRow, is_named};
-use crate::reader::Period;
+use crate::reader::ReportPeriod;
 use crate::report::{Report, value};
 use plumb_events::Unit;
 use plumb_record::{
@@ -18,7 +18,7 @@ use plumb_units::ValueRange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fills a record with the figures of one period of a report.
-pub fn fill(report: &Report, record: &mut Record, period: Period) {
+pub fn fill(report: &Report, record: &mut Record, period: ReportPeriod) {
     let elapsed = record.header.elapsed_ns as f64 / 1e9;
     if report.sheet("compared_events").is_some() {
         return compared(report, record, period);
@@ -37,8 +37,8 @@ pub fn fill(report: &Report, record: &mut Record, period: Period) {
 
 /// Fills in one of two periods: its top events and its load. The list has events of background
 /// processes, too: those of the class System I/O.
-fn compared(report: &Report, record: &mut Record, period: Period) {
-    let side = if period == Period::First { "first" } else { "second" };
+fn compared(report: &Report, record: &mut Record, period: ReportPeriod) {
+    let side = if period == ReportPeriod::First { "first" } else { "second" };
     let elapsed = record.header.elapsed_ns as f64 / 1e9;
     record.load_profile = load(report, ["compared_load", &format!("{side}_per_second")], elapsed);
     for (sheet, row) in rows(report, "compared_events") {

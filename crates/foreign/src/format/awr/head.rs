@@ -117,18 +117,6 @@ fn answers(report: &mut Report) {
     }
 }
 
-/// Parses a time such as `60.22 (mins)`.
-fn minutes(cell: &Cell, comma: Comma) -> Cell {
-    Cell { reading: read_with(&cell.raw, FigureUnit::MINUTES, comma), ..cell.clone() }
-}
-
-/// Returns the minutes in a row of the snapshots; Statspack prints them in another column.
-pub fn minutes_of(sheet: &Sheet, row: &crate::figure::sheet::SheetRow) -> Option<Cell> {
-    let cell = sheet.cell(row, "time")?;
-    let own = sheet.cell(row, "snapshot").filter(|own| own.raw.contains(['.', ','])).unwrap_or(cell);
-    Some(minutes(own, sheet.comma))
-}
-
 fn snapshots(report: &mut Report, run: &mut ImportedRun) {
     let Some(sheet) = report.sheet("snapshots") else { return };
     let mut facts = Vec::new();
@@ -138,8 +126,8 @@ fn snapshots(report: &mut Report, run: &mut ImportedRun) {
         match label.as_str() {
             "Begin Snap" => run.begin.clone_from(&cell.raw),
             "End Snap" => run.end.clone_from(&cell.raw),
-            "Elapsed" => run.elapsed = minutes_of(sheet, row),
-            "DB Time" | "DB time" => run.db_time = minutes_of(sheet, row),
+            "Elapsed" => run.elapsed = derived::minutes_of(sheet, row),
+            "DB Time" | "DB time" => run.db_time = derived::minutes_of(sheet, row),
             _ => continue,
         }
         facts.push((label, cell.clone()));

@@ -16,7 +16,7 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
     report.run.title = "FIO REPORT".to_string();
     for (name, path) in [("Version", "fio version"), ("Time", "time")] {
         let Printed { raw, line } = find(path);
-        report.fact(name, &Cell { raw, line, reading: plumb_figures::Reading::Words });
+        report.fact(name, &Cell { raw, line, reading: plumb_figures::CellReading::Words });
     }
     report.run.begin = find("time").raw;
     let entries = entries(&json);

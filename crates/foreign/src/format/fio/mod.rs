@@ -26,8 +26,8 @@ mod text;
 
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
+use crate::figure::shown::scaled;
 use crate::format::tool::{derived, quotient};
-use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader, measures};
 use crate::report::Report;
 use crate::source::SourcePart;

@@ -10,8 +10,8 @@
 
 use super::{KIB_PER_S, NS};
 use crate::figure::sheet::{Figure, Known, Printed, Section, Sheet};
+use crate::figure::shown::scaled;
 use crate::format::tool::{derived, lines::seconds_cell};
-use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;

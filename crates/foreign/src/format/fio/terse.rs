@@ -74,7 +74,7 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
         let printed = |raw: &str| Printed { raw: raw.to_string(), line };
         report.fail(fields[2], &printed(fields[4]));
         if report.facts.is_empty() {
-            let reading = plumb_figures::Reading::Words;
+            let reading = plumb_figures::CellReading::Words;
             report.fact("Version", &crate::figure::sheet::Cell { raw: fields[1].to_string(), line, reading });
             report.run.workload = fields[2].to_string();
         }

@@ -57,7 +57,7 @@ pub(super) struct Work {
 const ACCESS: [&str; 5] = ["Index Cond", "Recheck Cond", "Hash Cond", "Merge Cond", "TID Cond"];
 const FILTER: [&str; 3] = ["One-Time Filter", "Join Filter", "Filter"];
 
-/// Unit of a detail.
+/// Unit in which a detail of an operator is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Loops,

@@ -330,10 +330,12 @@ fn json_yaml_and_xml_are_one_plan() {
         Relation Name: \"a\"\n        Filter: \"(x < 5)\"\n        Startup Cost: 0.00\n        Total Cost: 1.00\n        Plan Rows: 3\n  \
         Execution Time: 1.5\n";
     let xml = "<explain xmlns=\"http://www.postgresql.org/2009/explain\"><Query>\n<Plan><Node-Type>Nested Loop</Node-Type>\n\
-        <Join-Type>Left</Join-Type><Startup-Cost>1.00</Startup-Cost><Total-Cost>2.50</Total-Cost><Plan-Rows>3</Plan-Rows>\n\
+        <Join-Type>Left</Join-Type><Startup-Cost>1.00</Startup-Cost><Total-Cost>2.50</Total-Cost>\
+        <Plan-Rows>3</Plan-Rows>\n\
         <Shared-Hit-Blocks>7</Shared-Hit-Blocks><Shared-Read-Blocks>1</Shared-Read-Blocks><Plans><Plan>\n\
         <Node-Type>Seq Scan</Node-Type><Relation-Name>a</Relation-Name><Filter>(x &lt; 5)</Filter>\n\
-        <Startup-Cost>0.00</Startup-Cost><Total-Cost>1.00</Total-Cost><Plan-Rows>3</Plan-Rows></Plan></Plans></Plan>\n\
+        <Startup-Cost>0.00</Startup-Cost><Total-Cost>1.00</Total-Cost><Plan-Rows>3</Plan-Rows>\
+        </Plan></Plans></Plan>\n\
         <Execution-Time>1.5</Execution-Time></Query></explain>\n";
     let doubled = format!("\"QUERY PLAN\"\n\"{}\"\n", json.replace('"', "\"\""));
     let plain = all(json);
@@ -406,9 +408,14 @@ fn a_log_has_time_duration_and_statement_in_each_of_its_forms() {
 
 #[test]
 fn depths_are_of_the_rows_that_an_adaptive_plan_used() {
-    let rows = "Plan hash value: 7\n\n--------\n|   Id  | Operation               | Name |\n--------\n|     0 | SELECT STATEMENT        |      |\n\
-        |  *  1 |  HASH JOIN              |      |\n|-    2 |   NESTED LOOPS          |      |\n|-    3 |    STATISTICS COLLECTOR |      |\n\
-        |  *  4 |     TABLE ACCESS FULL   | A    |\n|- *  5 |    INDEX UNIQUE SCAN    | B_PK |\n|     6 |   TABLE ACCESS FULL     | B    |\n--------\n";
+    let rows = "Plan hash value: 7\n\n--------\n|   Id  | Operation               | Name |\n--------\n\
+        |     0 | SELECT STATEMENT        |      |\n\
+        |  *  1 |  HASH JOIN              |      |\n\
+        |-    2 |   NESTED LOOPS          |      |\n\
+        |-    3 |    STATISTICS COLLECTOR |      |\n\
+        |  *  4 |     TABLE ACCESS FULL   | A    |\n\
+        |- *  5 |    INDEX UNIQUE SCAN    | B_PK |\n\
+        |     6 |   TABLE ACCESS FULL     | B    |\n--------\n";
     let depths: Vec<(u32, usize)> =
         plans(rows)[0].operations.iter().map(|operation| (operation.id, operation.depth)).collect();
     assert_eq!(depths, [(0, 0), (1, 1), (4, 2), (6, 2)]);

@@ -14,9 +14,9 @@
 //!    - this is an adaptive plan             a note, up to the next dash or an empty line
 //! ```
 //!
-//! The depth of an operator is the number of rows above it that the plan used. Rows that an adaptive
-//! plan did not use are left out, so that the rows below them move up. SQL Monitor has a heading of
-//! two lines between rulers of `=`.
+//! The depth of an operator is the number of rows above it that the plan used. Rows that an
+//! adaptive plan did not use are left out, so that the rows below them move up. SQL Monitor has a
+//! heading of two lines between rulers of `=`.
 //!
 //! SQL*Plus breaks lines at its line size: the ruler then has several lines, and so has each row.
 //! It repeats `PLAN_TABLE_OUTPUT` on each page. A slide has tabs for bars and no indentation: the
@@ -24,7 +24,7 @@
 //! fixed, as that of UNION-ALL, the tree is unknown.
 
 use super::{Fault, Lines, NOTES_MOST, add, push};
-use plumb_figures::{FigureUnit, Reading, read as figure};
+use plumb_figures::{CellReading, FigureUnit, read as figure};
 use plumb_record::plan::{ExecutionPlan, PlanDetail, PlanFigure, PlanOperation, PlanSource, PlanTree};
 
 /// The columns that are read, with their headings in both forms of the table.
@@ -441,7 +441,9 @@ fn id(cell: &str) -> Option<u32> {
 
 fn printed(cell: &str, unit: FigureUnit) -> Option<PlanFigure> {
     match figure(cell, unit) {
-        Reading::Value { value, range } => Some(PlanFigure { value, range, text: cell.trim().to_string() }),
+        CellReading::Value { value, range } => {
+            Some(PlanFigure { value, range, text: cell.trim().to_string() })
+        }
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use super::lines::{self, Between, LineFormat, LineTable, seconds_cell};
 use super::rows;
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Remark, Section, Sheet, SheetRow, known, words};
-use crate::page::scaled;
+use crate::figure::shown::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use plumb_figures::{FigureUnit, Quantity};

@@ -16,9 +16,9 @@
 use super::lines::{self, Between, LineFormat, LineTable, second_of_day, seconds_after, seconds_cell};
 use super::{derived, rows};
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Figure, Head, Printed, Section, Sheet, SheetRow, known, words};
+use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetHead, SheetRow, known, words};
+use crate::figure::shown::scaled;
 use crate::form::json;
-use crate::page::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
@@ -227,7 +227,7 @@ fn of_json(part: &SourcePart<'_>) -> Report {
         let stamp = [find(""), find("/date"), find("/time")].join(" ").trim().to_string();
         let first = sheet.rows.len();
         let seconds = find("/interval").parse().ok();
-        sheet.heads.push(Head { rows: first, stamp: stamp.clone(), seconds });
+        sheet.heads.push(SheetHead { rows: first, stamp: stamp.clone(), seconds });
         json.rows(&format!("{of}/disk"), &mut sheet);
         sheet.rows[first..].iter_mut().for_each(|row| row.cells[0].raw.clone_from(&stamp));
     }
@@ -236,7 +236,7 @@ fn of_json(part: &SourcePart<'_>) -> Report {
     report.sheets.push(sheet);
     for (name, key) in [("Host", "nodename"), ("Kernel", "release"), ("Date", "date")] {
         let Printed { raw, line } = json.text(&format!("{host}/{key}"));
-        let words = plumb_figures::Reading::Words;
+        let words = plumb_figures::CellReading::Words;
         report.fact(name, &crate::figure::sheet::Cell { raw, line, reading: words });
     }
     report.run.host = json.text(&format!("{host}/nodename")).raw;

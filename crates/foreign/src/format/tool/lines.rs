@@ -16,12 +16,12 @@
 //! Such a table has no mark of its end. A format's lines are a range that ends where
 //! [`FOREIGN_MOST`] lines follow that it does not know.
 
-use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Head, Known, Printed, Section, Sheet, plain};
+use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Section, Sheet, SheetHead, plain};
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::numeral::Comma;
-use plumb_figures::{self as figure, Absence, Quantity, Reading, is_number};
+use plumb_figures::{self as figure, Absence, CellReading, Quantity, is_number};
 use std::ops::Range;
 
 /// Lines within a range that the format does not know, at most.
@@ -64,7 +64,6 @@ pub enum Between {
     Tabs,
     /// A comma, also behind the last cell.
     Commas,
-    /// A semicolon.
     Semicolons,
 }
 
@@ -222,7 +221,7 @@ impl Walk {
             self.report.sheets.len() - 1
         });
         let sheet = &mut self.report.sheets[known];
-        sheet.heads.push(Head { rows: sheet.rows.len(), stamp: self.stamp.raw.clone(), seconds: None });
+        sheet.heads.push(SheetHead { rows: sheet.rows.len(), stamp: self.stamp.raw.clone(), seconds: None });
         self.open = Some((at, known));
         self.alone = Printed::default();
         true
@@ -333,8 +332,8 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable, comma: Co
     let mut has_figure = false;
     for (raw, column) in own.iter().zip(columns).filter(|(_, column)| is_figure(column)) {
         match figure::printed::read_with(raw, column.unit, comma) {
-            Reading::Absent(Absence::Unreadable) if !column.key.is_empty() => return None,
-            Reading::Value { .. } => has_figure = true,
+            CellReading::Absent(Absence::Unreadable) if !column.key.is_empty() => return None,
+            CellReading::Value { .. } => has_figure = true,
             _ => {}
         }
     }
@@ -413,7 +412,7 @@ pub fn seconds_between<'s>(stamps: impl Iterator<Item = &'s str>) -> Option<f64>
 /// Seconds as a cell that no report prints.
 pub fn seconds_cell(seconds: f64, half: f64, line: u32) -> Cell {
     let range = plumb_units::ValueRange { low: (seconds - half).max(0.0), high: seconds + half };
-    Cell { raw: format!("{seconds} s, derived"), line, reading: Reading::Value { value: seconds, range } }
+    Cell { raw: format!("{seconds} s, derived"), line, reading: CellReading::Value { value: seconds, range } }
 }
 
 /// The pairs of a line whose names are headings, each with its column: `NAME = VALUE`,

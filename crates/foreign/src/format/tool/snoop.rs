@@ -10,7 +10,7 @@ use super::lines::{self, Between, LineFormat, LineTable, seconds_between, second
 use super::{derived, quotient, rows};
 use crate::figure::check::{Rule, Sides};
 use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
-use crate::page::scaled;
+use crate::figure::shown::scaled;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
