@@ -7,9 +7,6 @@
 use super::{checks, derived};
 use crate::figure::sheet::{Cell, Sheet, is_named};
 use crate::report::{ImportedRun, Report, value};
-use plumb_figures::FigureUnit;
-use plumb_figures::numeral::Comma;
-use plumb_figures::printed::read_with;
 
 /// Fills in the facts of a report and its run.
 pub fn fill(report: &mut Report) {
