@@ -120,6 +120,8 @@ fn events(
 ) -> Vec<WaitEvent> {
     let found = sections.iter().find(|section| report.sheet(section).is_some());
     let mut events: Vec<WaitEvent> = Vec::new();
+    // Of the sheet before: to look through all rows for each row would take hours on a long table.
+    let mut shares: Option<(&Sheet, bool)> = None;
     for (sheet, row) in found.into_iter().flat_map(|section| rows(report, section)) {
         // In a global report the row `*` includes the rows of single instances.
         let instance = sheet.text(row, "instance");
@@ -127,7 +129,14 @@ fn events(
         let found = waited(sheet, row, ["waits", "time", "average"]).filter(|_| !is_part);
         let Some((waits, time)) = found else { continue };
         let event = events::full_name(sheet.text(row, "event")).to_string();
-        let class = class_of(sheet, row, &event, classes);
+        let has_shares = match shares {
+            Some((of, has)) if std::ptr::eq(of, sheet) => has,
+            _ => sheet.rows.iter().any(|row| sheet.figure(row, "share").is_some()),
+        };
+        shares = Some((sheet, has_shares));
+        let is_idle = has_shares && sheet.cell(row, "share").is_some_and(|share| share.raw.is_empty());
+        let idle = is_idle.then_some(plumb_record::IDLE_CLASS);
+        let class = class_of(sheet.text(row, "class"), idle, &event, classes);
         let mut own = wait_event(event, class, waits, time);
         own.max_ns = sheet.figure(row, "most").map(|most| nanoseconds(most.value));
         events.push(own);
@@ -138,15 +147,12 @@ fn events(
 /// Returns the class of a row's event: as its row says, idle if the list leaves its share blank,
 /// as another section says, as Oracle's list says, else unknown.
 fn class_of(
-    sheet: &Sheet,
-    row: &SheetRow,
+    printed: &str,
+    idle: Option<&'static str>,
     event: &str,
     classes: &BTreeMap<&str, &'static str>,
 ) -> &'static str {
-    let is_blank = |row: &SheetRow| sheet.cell(row, "share").is_some_and(|share| share.raw.is_empty());
-    let has_shares = sheet.rows.iter().any(|row| sheet.figure(row, "share").is_some());
-    let idle = (has_shares && is_blank(row)).then_some(plumb_record::IDLE_CLASS);
-    events::full_class(sheet.text(row, "class"))
+    events::full_class(printed)
         .or(idle)
         .or_else(|| named_class(classes, event))
         .or_else(|| events::class_of(event))
