@@ -17,8 +17,8 @@ const WORDS: &str = " event wait_class kind state unit direction function part_o
     group order until series flags sort_direct_writes ended cpu_model mode method layout phase \
     operation_kind flavour volume access sampling name stream heading of section title missing key \
     settled quality verdict label bound class at_least basis_kind what_kind shape disk_kind \
-    buffers column_type counted direct_io doubtful expects figure interval intervals io_uring \
-    large_pattern matrix_large_pattern limits purpose quantity setup source task tree validity \
+    buffers files column_type counted direct_io doubtful expects figure interval intervals \
+    io_uring large_pattern matrix_large_pattern limits purpose quantity setup source task tree validity \
     vocabulary warnings ";
 /// Fields with names of this program: settings, parameters, measures and their values.
 const OWN: &str = " setting value arm taken target parameter measure default ";
