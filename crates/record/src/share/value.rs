@@ -19,7 +19,7 @@ const WORDS: &str = " event wait_class kind state unit direction function part_o
     settled quality verdict label bound class at_least basis_kind what_kind shape disk_kind \
     buffers files column_type counted direct_io doubtful expects figure interval intervals \
     io_uring large_pattern matrix_large_pattern limits purpose quantity setup source task tree validity \
-    vocabulary warnings ";
+    vocabulary warnings space tasks ";
 /// Fields with names of this program: settings, parameters, measures and their values.
 const OWN: &str = " setting value arm taken target parameter measure default ";
 /// Fields with figures and times of day.
