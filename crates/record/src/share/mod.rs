@@ -183,9 +183,10 @@ impl Tokens {
             Label::Words
         } else if among(FIGURES, &plain) {
             Label::Figures
-        } else if label.trim_end_matches(':').rsplit(' ').next() == Some("db") {
-            Label::Names
-        } else if parts.clone().any(|part| !part.is_empty() && among(OF_NAMES, part)) || plain.contains('#') {
+        } else if label.trim_end_matches(':').rsplit(' ').next() == Some("db")
+            || parts.clone().any(|part| !part.is_empty() && among(OF_NAMES, part))
+            || plain.contains('#')
+        {
             Label::Names
         } else if !(self.is_listed(&label) || is_figure(&label)) {
             Label::Unknown
