@@ -22,7 +22,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest time of a whole run, and of processes that end on their own after a kill.
 const RUN_MOST: Duration = Duration::from_secs(60);
@@ -264,10 +264,10 @@ impl KilledMaker {
         let prepared = place.command_in(&base, "sh").args(["-c", &lines]).output()?;
         require("prepare", self.name, &prepared)?;
         place.copy(&base, &here)?;
-        let begin = Instant::now();
+        let begin = plumb_events::now();
         let whole = self.start(place, &here)?;
         let whole = whole.wait_with_output()?;
-        let elapsed = begin.elapsed().min(RUN_MOST);
+        let elapsed = since(begin).min(RUN_MOST);
         // A verdict or an INVALID run has another code, and makes all things too.
         if whole.status.code().is_none_or(|code| code == 1 || code == 2) {
             require("run", self.name, &whole)?;
@@ -404,10 +404,10 @@ fn names(directory: &Path) -> BTreeSet<String> {
 
 /// Returns what is still there after a while: a process that was asked to end takes some time.
 fn eventually_none(mut look: impl FnMut() -> Vec<String>) -> Vec<String> {
-    let begin = Instant::now();
+    let begin = plumb_events::now();
     loop {
         let found = look();
-        if found.is_empty() || begin.elapsed() > END_MOST {
+        if found.is_empty() || since(begin) > END_MOST {
             return found;
         }
         thread::sleep(INTERVAL);
@@ -492,4 +492,9 @@ pub fn lacks(maker: &KilledMaker, place: &KillPlace<'_>, has_postgres: Result<()
         }
         _ => None,
     }
+}
+
+/// Returns the time since a reading of the monotonic clock.
+fn since(begin: plumb_units::Nanos) -> Duration {
+    Duration::from_nanos(plumb_events::now().saturating_sub(begin).0)
 }

@@ -181,7 +181,7 @@ impl Table {
             let stays = match label {
                 "Operation" => tokens.is_listed(text),
                 "Name" => text.is_empty(),
-                _ => is_figure(bare) || bare.is_empty() || tokens.is_listed(bare) && label != "",
+                _ => is_figure(bare) || bare.is_empty() || tokens.is_listed(bare) && !label.is_empty(),
             };
             if stays { (*cell).to_string() } else { tokens.hidden(cell) }
         };
