@@ -171,7 +171,7 @@ pub fn shared(directory: &Path, tokens: &mut Tokens) -> Result<Shared, Failure> 
     let by = Provenance::from_json(&by).map_err(|error| refused(error.to_string()))?;
     let text = json(&documents[0])?;
     let files = files(&made, text, &by, &document::document(&made, &by), "calibration")?;
-    Ok(files.into_iter().map(|(name, text)| (name.into(), text.into())).collect())
+    Ok(files.into_iter().map(|(name, text)| (name, text.into())).collect())
 }
 
 fn measure(
