@@ -320,7 +320,9 @@ impl Tokens {
         for piece in text.split_inclusive(|letter: char| !letter.is_alphanumeric() && letter != '.') {
             let end = piece.trim_end_matches(|letter: char| !letter.is_alphanumeric());
             let is_number = |part: &str| part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+            // A sign of another alphabet may be a part of a name.
             let stays = !is_address(end)
+                && piece[end.len()..].is_ascii()
                 && end
                     .split('.')
                     .all(|part| is_number(part) || self.words.contains(part.to_lowercase().as_str()));
