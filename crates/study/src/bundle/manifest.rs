@@ -1,10 +1,10 @@
 //! Checksums of a bundle's files, in the format of `sha256sum`.
 
 use super::single::bundles_below;
-use super::{ANALYSIS, END, ENVIRONMENT, ERRORS, FRESH, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED};
+use super::{ANALYSIS, END, ENVIRONMENT, ERRORS, ORDER, RECORD, REPORTS, RUNS, STUDY, UNFINISHED};
 use crate::StudyError;
 use plumb_host::owner::MARK;
-use plumb_io::{Directory, IoError, cure};
+use plumb_io::{Directory, FRESH, IoError, cure};
 use plumb_record::outside;
 use plumb_units::hex;
 use sha2::{Digest, Sha256};

@@ -48,8 +48,6 @@ pub const RUNS: &str = "runs";
 const RECORD: &str = ".json";
 /// Suffix of the file with a failed run's errors.
 const ERRORS: &str = ".stderr";
-/// Suffix of a file until it is whole.
-const FRESH: &str = ".new";
 /// Extension of such a file in earlier versions.
 const UNFINISHED: &str = "unfinished";
 pub const END: &str = "end.json";

@@ -10,11 +10,11 @@
 //! reservation of the directory removes them. The file by which a reader knows a bundle is written
 //! last where the rest can be made again, as by an import, and first where it cannot.
 
-use super::{CALIBRATION, FRESH, MANIFEST, ORDER, RUNS, STUDY, is_made};
+use super::{CALIBRATION, MANIFEST, ORDER, RUNS, STUDY, is_made};
 use crate::StudyError;
 use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, Remains};
 use plumb_host::owner::{self, MARK, Owner};
-use plumb_io::marked;
+use plumb_io::{FRESH, marked};
 use plumb_record::{BESIDE, FILE, FIO_JOB, trace};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
