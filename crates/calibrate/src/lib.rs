@@ -50,7 +50,7 @@ pub use analysis::{
 pub use calibrate::calibrate;
 pub use error::CalibrateError;
 pub use files::{ScratchLeftover, leftovers};
-pub use load::{Sustained, SustainedLevel, TaskSession, Window};
+pub use load::{Sustained, SustainedLevel, Window};
 pub use measure::{
     Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LoadMeasurement, Measurement, Repeat,
     TaskResult, busy,
