@@ -148,7 +148,6 @@ pub fn require_apart(instance: &Instance, to: &Path) -> Result<(), EngineError> 
 }
 
 /// True if a database has or had a log, so that its transactions must be open for a backup.
-#[must_use]
 pub fn has_log(instance: &Instance) -> bool {
     instance.access.disk.exists(&log_home::control_block(instance.home()))
         || instance.catalog().log_reaches > 0

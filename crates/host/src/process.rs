@@ -95,13 +95,11 @@ pub fn start(command: &mut Command) -> io::Result<Started> {
 
 impl Started {
     /// Returns the number of the command's process.
-    #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
     /// True if the command's process has ended; it stays until [`Started::wait`].
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None) | Err(Errno::INTR))
@@ -208,7 +206,6 @@ pub fn end_all() -> io::Result<usize> {
 }
 
 /// Returns all descendants of a process, in the order found: children before their own children.
-#[must_use]
 pub fn below(parent: Pid) -> Vec<Pid> {
     let mut found: Vec<Pid> = Vec::new();
     let mut parents = vec![parent];
@@ -314,7 +311,6 @@ impl Looks {
     }
 
     /// Returns the requests through all rings.
-    #[must_use]
     pub fn ring_requests(&self) -> u64 {
         self.rings.values().sum()
     }

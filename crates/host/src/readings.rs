@@ -72,7 +72,6 @@ pub(crate) fn flags_of(info: &str) -> Option<OpenFlags> {
 
 impl OpenFlags {
     /// Returns the flags of these bits of open(2).
-    #[must_use]
     pub fn of_bits(raw: u32) -> OpenFlags {
         // Uses the C constants, because rustix's DSYNC has the bits of O_SYNC.
         let has = |flag: libc::c_int| raw & flag as u32 == flag as u32;
@@ -93,7 +92,6 @@ impl OpenFlags {
 
     /// True if the named flag is set: `O_DIRECT`, `O_DSYNC`, `O_SYNC` or
     /// `O_APPEND`; `None` for another name.
-    #[must_use]
     pub fn has(&self, name: &str) -> Option<bool> {
         match name {
             "O_DIRECT" => Some(self.direct),
@@ -162,7 +160,6 @@ impl ProcessIo {
     }
 
     /// Returns the growth since an earlier reading.
-    #[must_use]
     pub fn since(&self, earlier: &ProcessIo) -> ProcessIo {
         ProcessIo {
             rchar: grown(self.rchar, earlier.rchar),
@@ -214,7 +211,6 @@ impl ProcessUse {
     }
 
     /// Returns the growth since an earlier reading.
-    #[must_use]
     pub fn since(&self, earlier: &ProcessUse) -> ProcessUse {
         ProcessUse {
             cpu: self.cpu.saturating_sub(earlier.cpu),
@@ -319,7 +315,6 @@ impl DiskStats {
     }
 
     /// Returns the growth since an earlier reading; `in_flight` is that of the later one.
-    #[must_use]
     pub fn since(&self, earlier: &DiskStats) -> DiskStats {
         DiskStats {
             reads: self.reads.since(&earlier.reads),
@@ -434,7 +429,6 @@ const FUSE: u64 = 0x6573_5546;
 
 /// Returns the reason why a file's page counts do not show the path of its
 /// requests; `None` where they do.
-#[must_use]
 pub fn pages_untold(fd: BorrowedFd<'_>) -> Option<&'static str> {
     untold(rustix::fs::fstatfs(fd).ok()?.f_type as u64)
 }

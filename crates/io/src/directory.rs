@@ -115,13 +115,11 @@ impl Directory {
 
     /// Returns the path by which it was opened, for messages. The directory
     /// may have been moved since.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the held descriptor, for calls relative to it.
-    #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
@@ -297,7 +295,6 @@ impl Directory {
     }
 
     /// Returns the kind of the entry; `None` when it does not exist or cannot be reached.
-    #[must_use]
     pub fn kind(&self, name: impl AsRef<Path>) -> Option<EntryKind> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
         let found = statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -305,7 +302,6 @@ impl Directory {
     }
 
     /// Returns the number of hard links of a file; `None` when it does not exist.
-    #[must_use]
     pub fn links(&self, name: impl AsRef<Path>) -> Option<u64> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
         let found = statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;

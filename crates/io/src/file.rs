@@ -156,13 +156,11 @@ impl Disk {
     }
 
     /// True for the null device and for a disk that can lose power.
-    #[must_use]
     pub fn is_memory(&self) -> bool {
         matches!(self, Disk::Memory(_))
     }
 
     /// Returns the held directory that a path lies below, and the name in it.
-    #[must_use]
     pub fn held<'a>(&'a self, path: &'a Path) -> Option<(&'a Directory, &'a Path)> {
         let Disk::Held(directory) = self else { return None };
         path.strip_prefix(directory.path()).ok().map(|name| (&**directory, name))
@@ -286,7 +284,6 @@ impl Disk {
     }
 
     /// True if the name is taken; below a held directory a link counts as itself.
-    #[must_use]
     pub fn exists(&self, path: &Path) -> bool {
         match (self, self.held(path)) {
             (Disk::Memory(disk), _) => disk.exists(path),
@@ -326,7 +323,6 @@ impl Disk {
 
     /// Draws a number that is unique with near certainty: from the kernel, or from the seed of a
     /// disk that can lose power.
-    #[must_use]
     pub fn random_id(&self) -> u128 {
         let drawn = if let Disk::Memory(disk) = self { disk.draw() } else { None };
         drawn.unwrap_or_else(random_id)
@@ -421,7 +417,6 @@ fn read_from_memory(disk: &MemoryDisk, path: &Path) -> std::io::Result<Vec<u8>> 
 ///
 /// # Panics
 /// When the kernel has no random numbers: once the machine has started, it always has.
-#[must_use]
 pub fn random_id() -> u128 {
     let mut bytes = [0; 16];
     // getrandom(2) delivers up to 256 bytes whole.
@@ -448,7 +443,6 @@ fn open_flags(mode: OpenMode, direct: DirectIo, durability: Durability) -> OFlag
 pub const SIZE_CLASSES: usize = 11;
 
 /// Returns the largest request of a size class, bytes; `None` for the last class.
-#[must_use]
 pub const fn class_bytes(class: usize) -> Option<u64> {
     if class + 1 < SIZE_CLASSES { Some(2048 << class) } else { None }
 }
@@ -492,13 +486,11 @@ impl FileCounters {
 
     /// Requests, bytes and nanoseconds of service time of the reads, by size class: see
     /// [`class_bytes`] for the sizes.
-    #[must_use]
     pub fn reads(&self) -> [Moves; SIZE_CLASSES] {
         self.reads.each_ref().map(MoveCounters::get)
     }
 
     /// Requests, bytes and nanoseconds of service time of the writes, likewise.
-    #[must_use]
     pub fn writes(&self) -> [Moves; SIZE_CLASSES] {
         self.writes.each_ref().map(MoveCounters::get)
     }
@@ -536,31 +528,26 @@ impl File {
     }
 
     /// Returns the path by which the file was opened.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The number of its path in traces: see [`path_of_number`](crate::path_of_number).
-    #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
     /// Returns the page cache use that it was opened with.
-    #[must_use]
     pub fn direct(&self) -> DirectIo {
         self.direct
     }
 
     /// Returns the counts of its requests and bytes since it was opened.
-    #[must_use]
     pub fn counters(&self) -> &FileCounters {
         &self.counters
     }
 
     /// Returns the descriptor, for receipts; `None` on the null device.
-    #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.backing {
             Backing::Kernel(fd) => Some(fd.as_fd()),

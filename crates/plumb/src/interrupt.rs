@@ -141,7 +141,6 @@ impl Interrupt {
     }
 
     /// Returns the flag that the engine checks.
-    #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.0.cancel.clone()
     }
@@ -158,13 +157,11 @@ impl Interrupt {
     }
 
     /// Returns the failure of an interrupted command.
-    #[must_use]
     pub fn failure(&self) -> Failure {
         Failure { resumable: self.is_resumable(), ..Failure::run(self.message()) }
     }
 
     /// True if a study can continue from its bundle.
-    #[must_use]
     pub fn is_resumable(&self) -> bool {
         self.0.resumable.load(SeqCst)
     }

@@ -91,7 +91,6 @@ impl DeviceTally {
 }
 
 impl Sample {
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
     }
@@ -160,7 +159,6 @@ impl Beside {
     /// Cuts the samples to a period, with times from its start. A sample partly outside
     /// has its counts scaled to the time inside, as if they grew evenly. The cost is
     /// scaled to the samples inside.
-    #[must_use]
     pub fn within(&self, begin_ns: u64, end_ns: u64) -> Beside {
         let inside = |sample: &Sample| {
             let (begin, end) = (sample.begin_ns.max(begin_ns), sample.end_ns.min(end_ns));
@@ -182,7 +180,6 @@ impl Beside {
     }
 
     /// Joins neighbouring samples, so that at most this number is left.
-    #[must_use]
     pub fn joined(&self, most: usize) -> Vec<Sample> {
         let size = self.samples.len().div_ceil(most.max(1)).max(1);
         let sum = |group: &[Sample]| {
@@ -195,7 +192,6 @@ impl Beside {
     }
 
     /// Formats the samples as CSV: a line for each device and sample, with the kernel's counters.
-    #[must_use]
     pub fn to_csv(&self) -> String {
         let mut csv = "begin_s,end_s,device,reads,reads_merged,read_bytes,read_time_ns,writes,writes_merged,\
                        write_bytes,write_time_ns,busy_ns,weighted_ns,cpu_user_ns,cpu_system_ns,cpu_iowait_ns,\

@@ -196,14 +196,12 @@ pub(super) fn add_cpu(cpu: &mut HostCpu, next: &HostCpu) {
 
 impl Record {
     /// Returns the number of the last snapshot; `None` if there are only those at the ends.
-    #[must_use]
     pub fn last_snapshot(&self) -> Option<usize> {
         (!self.intervals.is_empty()).then(|| self.intervals.len() + 1)
     }
 
     /// Returns the period between two snapshots, numbered from 1, as a record. `None` without these
     /// snapshots, or if the first is not before the last.
-    #[must_use]
     pub fn period(&self, first: usize, last: usize) -> Option<Record> {
         let inside = self.intervals.get(first.checked_sub(1)?..last.checked_sub(1)?)?;
         let (one, rest) = inside.split_first()?;

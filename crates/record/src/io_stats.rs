@@ -32,7 +32,6 @@ pub struct LargeRequests {
 impl IoFunction {
     /// Returns the function of `IOStat by Function`. That of an older record follows from the
     /// stream, which does not show the blocks that DBWR wrote.
-    #[must_use]
     pub fn database_function(&self) -> &str {
         let by_stream = || IoStream::named(&self.function).map(|stream| stream.function().name());
         self.part_of.as_deref().or_else(by_stream).unwrap_or(&self.function)
@@ -81,7 +80,6 @@ impl BufferWaits {
 
 impl IoFile {
     /// Returns the reads of one block; `None` where sizes or blocks are not known.
-    #[must_use]
     pub fn single_reads(&self) -> Option<IoTally> {
         let block = self.block_bytes.filter(|_| !self.sizes.is_empty())?;
         let single = self.sizes.iter().filter(|size| size.up_to_bytes.is_some_and(|bytes| bytes <= block));
@@ -218,14 +216,12 @@ impl IoGroup {
     }
 
     /// Returns the requests of up to 128 KiB, reads and writes; `None` where they are not known.
-    #[must_use]
     pub fn small(&self) -> Option<[IoTally; 2]> {
         let large = self.large?;
         Some([less(self.reads, large.reads), less(self.writes, large.writes)])
     }
 
     /// Returns the sum of some groups, under a name.
-    #[must_use]
     pub fn total(name: &str, groups: &[IoGroup]) -> IoGroup {
         let mut total = IoGroup { name: name.to_string(), ..IoGroup::default() };
         groups.iter().flat_map(|group| &group.parts).for_each(|row| total.add(row));
@@ -249,13 +245,11 @@ pub struct TablespaceStats {
 
 impl TablespaceStats {
     /// Returns the reads of several blocks; `None` where they are not known.
-    #[must_use]
     pub fn multiblock(&self) -> Option<IoTally> {
         self.single.map(|single| less(self.reads, single))
     }
 
     /// Returns the statistics of one file.
-    #[must_use]
     pub fn of_file(file: &IoFile) -> TablespaceStats {
         TablespaceStats {
             tablespace: file.tablespace.clone(),
@@ -270,7 +264,6 @@ impl TablespaceStats {
 
 impl Record {
     /// Returns the I/O of each function, with the waits for it.
-    #[must_use]
     pub fn io_by_function(&self) -> Vec<IoGroup> {
         let mut groups: Vec<IoGroup> = Vec::new();
         for row in self.io_functions.iter().filter(|row| is_moved(row)) {
@@ -288,7 +281,6 @@ impl Record {
     }
 
     /// Returns the I/O of each type of file.
-    #[must_use]
     pub fn io_by_file_type(&self) -> Vec<IoGroup> {
         let mut groups: Vec<IoGroup> = Vec::new();
         for row in self.io_functions.iter().filter(|row| is_moved(row)) {
@@ -302,7 +294,6 @@ impl Record {
     }
 
     /// Returns the I/O of each tablespace, most requests first.
-    #[must_use]
     pub fn io_by_tablespace(&self) -> Vec<TablespaceStats> {
         let mut all: Vec<TablespaceStats> = Vec::new();
         for file in self.io_files.iter().filter(|file| !file.tablespace.starts_with('(')) {
@@ -325,7 +316,6 @@ impl Record {
     }
 
     /// Returns the bytes of all requests, read and written.
-    #[must_use]
     pub fn io_bytes(&self) -> [u64; 2] {
         let sum = |of: fn(&IoFunction) -> u64| total_of(self.io_functions.iter().map(of));
         [sum(|row| row.reads.bytes), sum(|row| row.writes.bytes)]

@@ -205,7 +205,6 @@ pub struct Record {
 
 impl Record {
     /// Returns the number of transactions ended; `None` if there were none.
-    #[must_use]
     pub fn transactions(&self) -> Option<u64> {
         let ended = ["user commits", "user rollbacks"];
         let ended = self.statistics.iter().filter(|statistic| ended.contains(&statistic.name.as_str()));
@@ -292,7 +291,6 @@ pub struct CommandRun {
 
 impl Record {
     /// A record with only its header.
-    #[must_use]
     pub fn of(header: Header) -> Record {
         Record {
             schema_version: SCHEMA_VERSION,
@@ -400,13 +398,11 @@ pub struct Host {
 
 impl Header {
     /// Returns the DB time, nanoseconds; 0 if it is unknown, which rows and shares print as blank.
-    #[must_use]
     pub fn db_time(&self) -> u64 {
         self.db_time_ns.unwrap_or(0)
     }
 
     /// Returns the CPU part of the DB time, nanoseconds; 0 where it is not known.
-    #[must_use]
     pub fn db_cpu(&self) -> u64 {
         self.db_cpu_ns.unwrap_or(0)
     }
@@ -414,7 +410,6 @@ impl Header {
 
 impl Host {
     /// Describes the processors: `4 CPUs`, `1 CPU, quota 0.2`.
-    #[must_use]
     pub fn processors(&self) -> String {
         let quota = self.cpu_quota.map_or(String::new(), |quota| format!(", quota {quota}"));
         match self.cpus {
@@ -564,7 +559,6 @@ pub struct LimitFigure {
 
 impl Record {
     /// Returns the calibration that rates are compared with.
-    #[must_use]
     pub fn calibrated(&self) -> Option<&StoredCalibration> {
         match self.limits.as_ref()? {
             DeviceLimits::Calibrated(stored) => Some(stored),
@@ -616,7 +610,6 @@ pub struct LimitShare {
 
 impl LimitShare {
     /// Returns the share of the limit, and those of both ends of its interval, the largest last.
-    #[must_use]
     pub fn shares(&self) -> (f64, Option<[f64; 2]>) {
         let of = |limit: f64| self.reached_bytes_per_s / limit.max(1.0);
         let ends = self.limit_high_bytes_per_s.zip(self.limit_low_bytes_per_s);
@@ -626,7 +619,6 @@ impl LimitShare {
 
 impl MeasuredLimits {
     /// Returns the sequential read as a limit; `None` if its parts did not agree.
-    #[must_use]
     pub fn sequential_limit(&self) -> Option<f64> {
         self.sequential_read_bytes_per_s.filter(|_| self.sequential_read_unsettled.is_none())
     }
@@ -704,13 +696,11 @@ pub enum Seen {
 
 impl Seen {
     /// True for the default, which records omit.
-    #[must_use]
     pub fn is_outside(&self) -> bool {
         *self == Seen::Outside
     }
 
     /// Returns the source of such evidence in a few words.
-    #[must_use]
     pub fn words(&self) -> &'static str {
         match self {
             Seen::Asked => "the request alone",
@@ -786,13 +776,11 @@ pub struct Memory {
 
 impl Memory {
     /// Sum of all areas, bytes.
-    #[must_use]
     pub fn declared_bytes(&self) -> u64 {
         total_of(self.areas.iter().map(|area| area.bytes))
     }
 
     /// Limit of the peak: the areas and the program itself, bytes.
-    #[must_use]
     pub fn budget_bytes(&self) -> u64 {
         self.declared_bytes() + self.overhead_bytes.unwrap_or(0)
     }
@@ -838,7 +826,6 @@ pub struct HostCpu {
 
 impl HostCpu {
     /// Time of all CPUs together, nanoseconds.
-    #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.user_ns + self.system_ns + self.iowait_ns + self.steal_ns + self.idle_ns
     }
@@ -866,7 +853,6 @@ pub struct WaitEvent {
 
 impl WaitEvent {
     /// True if the time is excluded from DB time.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.wait_class == IDLE_CLASS
     }
@@ -898,7 +884,6 @@ pub struct SessionTime {
 impl SessionTime {
     /// Elapsed time that is neither CPU, nor a wait, nor the run queue, nanoseconds. It may be
     /// negative, because the CPU inside waits is an estimate from some of them.
-    #[must_use]
     pub fn unaccounted_ns(&self) -> i64 {
         let parts = [self.cpu_ns, self.wait_ns, self.idle_ns, self.run_queue_ns.unwrap_or(0)];
         let known = parts.iter().fold(0u64, |sum, part| sum.saturating_add(*part));

@@ -84,7 +84,6 @@ fn replace(fresh: &Path, file: &Path, record: &str) -> io::Result<()> {
 /// Returns the limits of the tables' device, from the newest valid calibration under one of
 /// `paths`, or the reason why none is valid. `devices` are those of the tables; the advice names
 /// the path above the first.
-#[must_use]
 pub fn limits(paths: &[&Path], devices: &[&DeviceDescription]) -> Option<DeviceLimits> {
     let device = devices.first()?;
     if let Some(other) = devices.iter().find(|other| other.mount != device.mount) {

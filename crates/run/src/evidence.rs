@@ -85,7 +85,6 @@ pub struct Asked {
 impl Asked {
     /// Returns the request of a command on a user's own data, which has neither seed nor
     /// parameters. The caller fills in workload, data and command line.
-    #[must_use]
     pub fn of_own_data(begin: Nanos) -> Asked {
         Asked {
             workload: String::new(),
@@ -113,7 +112,6 @@ pub struct PlaceAsked {
 
 impl PlaceAsked {
     /// Reads the device numbers of a word's directories.
-    #[must_use]
     pub fn of(word: &str, value: &str) -> PlaceAsked {
         let directories = value.split(',').map(|directory| {
             let path = path_of_text(directory);
@@ -172,7 +170,6 @@ pub struct Inside {
 }
 
 impl Inside {
-    #[must_use]
     pub fn of(instance: &Instance) -> Inside {
         let tablespace = |found: &plumb_engine::storage::tablespace::Tablespace| TablespaceFacts {
             purpose: found.purpose,
@@ -220,19 +217,16 @@ impl Inside {
         }
     }
 
-    #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &TablespaceFacts {
         let found = self.tablespaces.iter().find(|tablespace| tablespace.purpose == purpose);
         found.expect("what is asked about is in every database")
     }
 
-    #[must_use]
     pub fn cache(&self) -> &CacheFacts {
         &self.caches[0]
     }
 
     /// True if the files are in memory, so that nothing about files can be observed.
-    #[must_use]
     pub fn in_memory(&self) -> bool {
         matches!(self.access.disk, Disk::Memory(_))
     }
@@ -281,7 +275,6 @@ pub struct MixPoint {
 
 impl Evidence {
     /// Collects the evidence of a run whose database is still open.
-    #[must_use]
     pub fn of(
         instance: &Instance,
         asked: Asked,
@@ -329,7 +322,6 @@ impl Evidence {
 
 /// Returns the checks of a verification that passed. A failed one is
 /// a single check named `subject`.
-#[must_use]
 pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<Check> {
     let passed = |line: CheckLine| Check {
         name: line.name,
@@ -493,7 +485,6 @@ impl InstanceDone {
 
 impl ScanDone {
     /// Returns the instances that scanned. Without others it is this process.
-    #[must_use]
     pub fn instances_of(&self, period: &Period) -> Vec<InstanceDone> {
         if !self.instances.is_empty() {
             return self.instances.clone();
@@ -513,7 +504,6 @@ impl ScanDone {
     }
 
     /// Returns the bytes that all streams should have read.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.block_count * self.block_bytes * self.streams.len() as u64
     }
@@ -545,7 +535,6 @@ pub struct LogDone {
 }
 
 impl LogDone {
-    #[must_use]
     pub fn of(log: &Log, start: Option<LogStart>) -> LogDone {
         let files = log.files().count() as u64;
         LogDone {
@@ -609,7 +598,6 @@ pub struct SlobDone {
 }
 
 impl SlobDone {
-    #[must_use]
     pub fn of(spec: &SlobSpec) -> SlobDone {
         SlobDone {
             spec: spec.clone(),
@@ -657,17 +645,14 @@ impl SlobDone {
         self.schemas.extend(&part.schemas);
     }
 
-    #[must_use]
     pub fn count_of(&self, kind: Kind) -> u64 {
         self.responses[kind as usize].count()
     }
 
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.responses.iter().map(LatencyHistogram::count).sum()
     }
 
-    #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows_read + self.rows_updated + self.rows_scanned
     }
@@ -706,7 +691,6 @@ pub struct ImportDone {
 
 impl Done {
     /// Returns the sort servers; empty without a sort.
-    #[must_use]
     pub fn servers(&self) -> &[SortServerSummary] {
         self.sort.as_ref().map_or(&[], |sort| &sort.servers)
     }
@@ -724,7 +708,6 @@ pub enum FileRole {
 }
 
 impl FileRole {
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             FileRole::Data(purpose) => purpose.name(),
@@ -797,7 +780,6 @@ impl Reading {
 }
 
 /// Returns the observations of a file that was opened for the work.
-#[must_use]
 pub fn of_plain_file(
     role: FileRole,
     path: &Path,
@@ -822,14 +804,12 @@ pub fn of_plain_file(
 }
 
 /// Returns the counters of each log file so far, and its pages in the page cache.
-#[must_use]
 pub fn before_log(log: &Log) -> Vec<(FileMoves, Option<Residency>)> {
     let of = |file: &File| (FileMoves::of(file, BufferWaits::default()), residency(file));
     log.files().map(of).collect()
 }
 
 /// Returns the observations of the log files since `before`.
-#[must_use]
 pub fn of_log(log: &Log, before: &[(FileMoves, Option<Residency>)]) -> Vec<FileEvidence> {
     let files = log.files().zip(before).map(|(file, (before, cached))| {
         let seen = of_plain_file(FileRole::Log, file.path(), file, *cached);
@@ -894,7 +874,6 @@ fn residencies(instance: &Instance) -> Vec<Option<Residency>> {
 }
 
 /// Returns the pages of a file in the page cache.
-#[must_use]
 pub fn residency(file: &File) -> Option<Residency> {
     readings::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
 }

@@ -16,7 +16,6 @@ pub struct Counted {
 }
 
 impl Counted {
-    #[must_use]
     pub fn of(period: &Period) -> Counted {
         let statistics = Statistic::ALL.iter().map(|statistic| period.statistic(*statistic));
         Counted { db_time: period.db_time(), db_cpu: period.db_cpu(), statistics: statistics.collect() }
@@ -30,12 +29,10 @@ impl Counted {
         }
     }
 
-    #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.statistics[statistic as usize]
     }
 
-    #[must_use]
     pub fn statistics(&self) -> Vec<StatisticRow> {
         let row = |statistic: &Statistic| StatisticRow {
             name: statistic.name().to_string(),
@@ -47,7 +44,6 @@ impl Counted {
 }
 
 /// Returns the events that sessions of a kind waited for, in the order of their table.
-#[must_use]
 pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
     let waited = |event: &Event| {
         let total = period.event(*event, kind);
@@ -65,7 +61,6 @@ pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
 }
 
 /// Returns the parts of each session's time.
-#[must_use]
 pub fn sessions(period: &Period) -> Vec<SessionTime> {
     period.sessions.iter().map(session_time).collect()
 }
@@ -94,7 +89,6 @@ fn short_name(session: &SessionTotals) -> String {
 }
 
 /// Returns requests and bytes by stream and function.
-#[must_use]
 pub fn functions(period: &Period) -> Vec<IoFunction> {
     IoStream::ALL.iter().flat_map(|stream| functions_of(period, *stream)).collect()
 }

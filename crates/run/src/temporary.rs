@@ -119,7 +119,6 @@ impl Temporary {
     }
 
     /// Returns the database, which must be open. Panics after [`Temporary::close`].
-    #[must_use]
     pub fn instance(&self) -> &Instance {
         self.instance.as_ref().expect("there until it is closed")
     }
@@ -162,7 +161,6 @@ impl Drop for Temporary {
 static LEFT: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Takes the lines that say which directories could not be removed, and why.
-#[must_use]
 pub fn left() -> Vec<String> {
     std::mem::take(&mut LEFT.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -35,7 +35,6 @@ pub(crate) struct Raw {
 }
 
 /// Reads a descriptor; none if its process has ended or closed it.
-#[must_use]
 pub fn read(proc: &Path, pid: u32, number: i32) -> Option<Raw> {
     let directory = proc.join(pid.to_string());
     let link = directory.join("fd").join(number.to_string());
@@ -60,7 +59,6 @@ pub fn read(proc: &Path, pid: u32, number: i32) -> Option<Raw> {
 }
 
 /// Converts the number of a device from that of stat(2) to that of tracepoints.
-#[must_use]
 pub fn kernel_device(device: u64) -> u32 {
     rustix::fs::major(device) << 20 | rustix::fs::minor(device) & 0xf_ffff
 }

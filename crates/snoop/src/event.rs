@@ -404,7 +404,6 @@ fn role_of(call: &Call) -> Option<Role> {
 }
 
 /// Returns a name of at most 16 bytes as text.
-#[must_use]
 pub fn comm_text(comm: &[u8]) -> String {
     let end = comm.iter().position(|byte| *byte == 0).unwrap_or(comm.len());
     String::from_utf8_lossy(&comm[..end]).into_owned()

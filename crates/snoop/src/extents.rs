@@ -99,13 +99,11 @@ impl Extents {
     }
 
     /// True if any sector is known to be the file's.
-    #[must_use]
     pub fn has(&self, file: FileNumber) -> bool {
         self.runs.values().any(|run| run.first.file == file)
     }
 
     /// Returns the file of a sector, of those that have been read.
-    #[must_use]
     pub fn known(&self, sought: Sought) -> Option<FilePlace> {
         let Sought { disk, sector, .. } = sought;
         let ((_, first), run) = self.runs.range((disk, 0)..=(disk, sector)).next_back()?;

@@ -41,7 +41,6 @@ impl Format {
     }
 
     /// Returns the place of a field; none if this kernel lacks it.
-    #[must_use]
     pub fn slot(&self, name: &str) -> Option<Slot> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, slot)| *slot)
     }
@@ -61,7 +60,6 @@ fn field(line: &str) -> Option<(String, Slot)> {
 
 impl Slot {
     /// Reads a number; 0 if the record ends before it.
-    #[must_use]
     pub fn number(self, record: &[u8]) -> u64 {
         let bytes = record.get(self.offset..self.offset + self.size.min(8)).unwrap_or_default();
         let mut word = [0; 8];
@@ -70,7 +68,6 @@ impl Slot {
     }
 
     /// Reads a number with its sign; 0 if the record ends before it.
-    #[must_use]
     pub fn signed(self, record: &[u8]) -> i64 {
         let unused = 64 - 8 * self.size.clamp(1, 8) as u32;
         let word = self.number(record) << unused;
@@ -78,7 +75,6 @@ impl Slot {
     }
 
     /// Reads an array of characters up to its first zero.
-    #[must_use]
     pub fn text(self, record: &[u8]) -> &[u8] {
         let bytes = record.get(self.offset..self.offset + self.size).unwrap_or_default();
         bytes.split(|byte| *byte == 0).next().unwrap_or_default()

@@ -88,7 +88,6 @@ pub(crate) enum How {
 
 impl How {
     /// Returns the words of a report.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             How::Call => "call",
@@ -157,13 +156,11 @@ impl Depth {
 
 impl RequestLine {
     /// Returns R, W, F for a flush, D for a discard, or the kernel's letter.
-    #[must_use]
     pub fn letter(&self) -> char {
         letter(&self.flags, self.bytes)
     }
 
     /// Returns the bytes that the disk read or wrote; a discard moves none.
-    #[must_use]
     pub fn moved(&self) -> u64 {
         if self.letter() == 'D' { 0 } else { self.bytes }
     }
@@ -763,7 +760,6 @@ impl Joiner {
     }
 
     /// Returns the counts of what could not be joined so far.
-    #[must_use]
     pub fn unjoined(&self) -> Unjoined {
         let issued = self.pending.values().filter(|pending| pending.issued.is_some()).count();
         let flushes: usize = self.flushes.values().map(VecDeque::len).sum();
@@ -789,7 +785,6 @@ impl Joiner {
 }
 
 /// The name of a disk for reports, with its numbers.
-#[must_use]
 pub fn disk_text(disk: u32) -> (String, u32, u32) {
     (disk_name(disk), disk >> 20, disk & 0xf_ffff)
 }

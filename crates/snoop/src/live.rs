@@ -51,7 +51,6 @@ const HEAD_EVERY: u64 = 20;
 
 impl Live {
     /// Creates a receiver for a trace that began at a monotonic time.
-    #[must_use]
     pub fn new(show: Show, begin: u64) -> Live {
         let clock = Clock::now();
         let has_lines = !matches!(show, Show::Seconds | Show::Nothing);
@@ -65,7 +64,6 @@ impl Live {
         std::mem::take(&mut self.lines)
     }
 
-    #[must_use]
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }

@@ -57,14 +57,12 @@ pub(crate) struct Map {
 
 impl Map {
     /// Creates a map whose rows are powers of two of the quantity.
-    #[must_use]
     pub fn by_powers() -> Map {
         let times = Steps { from: 0, step: COLUMN_NS, count: COLUMNS };
         Map { times, rows: None, cells: vec![[0; ROWS]; COLUMNS] }
     }
 
     /// Creates a map whose rows are equal steps, which begin near the first value.
-    #[must_use]
     pub fn by_steps(first: u64, step: u64) -> Map {
         let from = first - first % (step * ROWS as u64);
         Map { rows: Some(Steps { from, step, count: ROWS }), ..Map::by_powers() }
@@ -94,19 +92,16 @@ impl Map {
     }
 
     /// Returns the width of a column, nanoseconds.
-    #[must_use]
     pub fn time_step(&self) -> u64 {
         self.times.step
     }
 
     /// Returns start and height of the rows; 0 for powers of two.
-    #[must_use]
     pub fn row_steps(&self) -> [u64; 2] {
         self.rows.as_ref().map_or([0, 0], |rows| [rows.from, rows.step])
     }
 
     /// Returns the counts by column, up to the last used one.
-    #[must_use]
     pub fn cells(&self) -> Vec<Vec<u64>> {
         let used = self.cells.iter().rposition(|column| column.iter().any(|count| *count > 0));
         self.cells[..used.map_or(0, |last| last + 1)].iter().map(|column| column.to_vec()).collect()

@@ -110,25 +110,21 @@ pub(crate) struct Pattern {
 
 impl Stream {
     /// Creates a stream of calls on a file with this size at its first sight.
-    #[must_use]
     pub fn of_file(size: Option<u64>) -> Stream {
         Stream { size, ..Stream::default() }
     }
 
     /// Creates a stream of requests of a disk.
-    #[must_use]
     pub fn of_disk() -> Stream {
         Stream { unit: Unit::Sectors, ..Stream::default() }
     }
 
     /// Returns starts that were written again, with the number of times, about the most frequent.
-    #[must_use]
     pub fn rewritten(&self) -> &[(u64, u64)] {
         &self.rewritten
     }
 
     /// Returns the number of requests.
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.reads + self.writes
     }
@@ -252,7 +248,6 @@ impl Stream {
 
     /// Returns the patterns that enough requests show. `elsewhere` has starts that were written
     /// again and are no blocks of the file.
-    #[must_use]
     pub fn patterns(&self, elsewhere: &[u64]) -> Vec<Pattern> {
         let mut found = Vec::new();
         let mut keep = |pattern: Pattern, least: u64| {
@@ -316,7 +311,6 @@ impl Stream {
     }
 
     /// Returns the number of requests that follow the one before, and of those that could.
-    #[must_use]
     pub fn sequential(&self) -> [u64; 2] {
         [self.follows.iter().sum(), self.placed.iter().sum()]
     }

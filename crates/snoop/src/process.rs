@@ -87,7 +87,6 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// Creates an empty table over `/proc`, or a directory of its form.
-    #[must_use]
     pub fn new(proc: &Path) -> Processes {
         let path = NO_NAME.to_string();
         let none = FileName { path, disk: 0, inode: 0, kind: FileKind::Unknown, size: None };
@@ -186,7 +185,6 @@ impl Processes {
     }
 
     /// Returns the process of a thread; none if it is not traced.
-    #[must_use]
     pub fn process_of(&self, thread: u32) -> Option<u32> {
         self.threads.get(&thread).copied()
     }
@@ -209,13 +207,11 @@ impl Processes {
     }
 
     /// Returns the number of live threads.
-    #[must_use]
     pub fn live(&self) -> usize {
         self.threads.len()
     }
 
     /// Returns the name of a process, with its number in its container.
-    #[must_use]
     pub fn name(&self, pid: u32) -> String {
         match self.processes.get(&pid) {
             Some(Process { comm, inner: Some(inner), .. }) => format!("{comm} (container pid {inner})"),
@@ -224,25 +220,21 @@ impl Processes {
         }
     }
 
-    #[must_use]
     pub fn file(&self, number: FileNumber) -> &FileName {
         self.files.get(number as usize).unwrap_or(&self.files[0])
     }
 
     /// Returns the file with an inode on a disk; none if no descriptor of it was seen.
-    #[must_use]
     pub fn of_inode(&self, disk: u32, inode: u64) -> Option<FileNumber> {
         self.by_inode.get(&(disk, inode)).copied()
     }
 
     /// Returns the number of files, which have the numbers below it.
-    #[must_use]
     pub fn file_count(&self) -> FileNumber {
         self.files.len() as FileNumber
     }
 
     /// Returns the paths by which a file may be opened: its descriptors, then its name.
-    #[must_use]
     pub fn paths_of(&self, number: FileNumber) -> Vec<PathBuf> {
         let of_process = |(pid, process): (&u32, &Process)| {
             let found = process.descriptors.iter().find(|(_, descriptor)| descriptor.file == number);
@@ -416,7 +408,6 @@ impl Processes {
     }
 
     /// Returns the whole disk of a device that was seen before; none for others.
-    #[must_use]
     pub fn known_disk(&self, device: u32) -> Option<u32> {
         self.disks.get(&device).copied()
     }
@@ -452,7 +443,6 @@ fn mapped_file(line: &str) -> Option<(u32, u64, String)> {
 }
 
 /// Returns the first sector of a partition on its disk; 0 for a whole disk.
-#[must_use]
 pub fn partition_start(device: u32) -> u64 {
     let (major, minor) = (device >> 20, device & 0xf_ffff);
     let start = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/start")).unwrap_or_default();
@@ -474,7 +464,6 @@ pub(crate) enum IsProcess {
 }
 
 /// Returns the kernel's name of a disk: `vda`.
-#[must_use]
 pub fn disk_name(device: u32) -> String {
     let (major, minor) = (device >> 20, device & 0xf_ffff);
     let uevent = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/uevent")).unwrap_or_default();

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 pub const WORKLOAD: &str = "snoop";
 
 /// Makes a record of a trace's sums.
-#[must_use]
 pub fn record(header: Header, snoop: Snoop, live: &Live) -> Record {
     let mut record = Record::of(header);
     record.foreground_events = live
@@ -63,7 +62,6 @@ pub fn record(header: Header, snoop: Snoop, live: &Live) -> Record {
 }
 
 /// Makes a record of the sums of samples, which have no times.
-#[must_use]
 pub fn sampled(header: Header, snoop: Snoop) -> Record {
     let statistics = statistics(&snoop);
     Record { statistics, snoop: Some(snoop), ..Record::of(header) }

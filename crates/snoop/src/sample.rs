@@ -231,7 +231,6 @@ impl ProcSampling {
     }
 
     /// True if a target lives. A name waits for others of it.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         self.alive
     }

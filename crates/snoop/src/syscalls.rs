@@ -78,14 +78,12 @@ pub static CALLS: [Call; 30] = [
 
 impl Call {
     /// True if the first argument is the descriptor of a file.
-    #[must_use]
     pub fn has_file(&self) -> bool {
         matches!(self.effect, Effect::Read | Effect::Write | Effect::Sync | Effect::Seek)
             && self.name != "msync"
     }
 
     /// True if the call moves bytes or waits for them, so that it has a line in a report.
-    #[must_use]
     pub fn is_shown(&self) -> bool {
         matches!(self.effect, Effect::Read | Effect::Write | Effect::Sync)
     }
@@ -104,7 +102,6 @@ const RING_OPERATIONS: [(u8, &str, Effect); 8] = [
 ];
 
 /// Returns name and effect of an operation of io_uring; none if it moves no file's bytes.
-#[must_use]
 pub fn ring_operation(number: u8) -> Option<(&'static str, Effect)> {
     RING_OPERATIONS.iter().find(|(known, ..)| *known == number).map(|(_, name, effect)| (*name, *effect))
 }

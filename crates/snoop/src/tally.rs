@@ -114,7 +114,6 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Creates an empty tally of a trace that began at a monotonic time.
-    #[must_use]
     pub fn new(begin: u64) -> Tally {
         let empty = Buckets([[0; 2]; 64]);
         Tally {

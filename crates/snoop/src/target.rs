@@ -35,7 +35,6 @@ pub fn command(words: &[String]) -> Result<Command, SnoopError> {
 }
 
 /// Returns the error for a command that cannot be started.
-#[must_use]
 pub fn not_started(words: &[String], source: std::io::Error) -> SnoopError {
     SnoopError::NotStarted { command: words.first().cloned().unwrap_or_default(), source }
 }

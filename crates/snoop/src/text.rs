@@ -33,7 +33,6 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    #[must_use]
     pub fn now() -> Clock {
         Clock { wall: plumb_events::clock::wall(), monotonic: plumb_events::clock::now().0 }
     }
@@ -60,7 +59,6 @@ impl Clock {
 }
 
 /// Returns the date and the names of the columns.
-#[must_use]
 pub fn head(clock: Clock) -> String {
     format!(
         "{}\n{:<18} {:<4} {:<4} {:<15} {:>12} {:>8} {:>9} {:>9} {:>11} {:<15} PATHNAME\n",
@@ -86,7 +84,6 @@ fn numbers(process: u32, thread: u32) -> String {
     }
 }
 
-#[must_use]
 pub fn call(call: &CallLine, clock: Clock, processes: &Processes) -> String {
     let letter = match (call.effect, call.is_direct) {
         (Effect::Read, false) => "R",
@@ -112,7 +109,6 @@ pub fn call(call: &CallLine, clock: Clock, processes: &Processes) -> String {
     )
 }
 
-#[must_use]
 pub fn request(request: &RequestLine, clock: Clock, processes: &Processes) -> String {
     let (disk, major, minor) = disk_text(request.disk);
     let how = match (request.how, request.call) {
@@ -238,7 +234,6 @@ fn histogram(text: &mut String, title: &str, buckets: &[TraceBucket], label: fn(
 }
 
 /// Returns the sums at the end of a trace: averages, requests, histograms, patterns, losses.
-#[must_use]
 pub fn sums(snoop: &Snoop, elapsed: Nanos) -> String {
     let mut text = String::new();
     let is_sampled = snoop.is_sampled();
@@ -316,7 +311,6 @@ fn patterns(text: &mut String, snoop: &Snoop) {
 }
 
 /// Returns the last lines: number of events, losses, and what the trace cannot see.
-#[must_use]
 pub fn footer(snoop: &Snoop, elapsed: Nanos) -> String {
     let total = |count: fn(&SnoopCalls) -> u64| snoop.calls.iter().map(count).sum::<u64>();
     let requests: u64 = snoop.requests.iter().map(|row| row.requests).sum();

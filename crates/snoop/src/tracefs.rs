@@ -141,7 +141,6 @@ impl Instance {
         if path.exists() { write(&path, "0") } else { Ok(()) }
     }
 
-    #[must_use]
     pub fn handle(&self) -> Handle {
         Handle { path: self.path.clone() }
     }
@@ -163,7 +162,6 @@ impl Instance {
     }
 
     /// Returns the kernel's counts of events of all CPUs.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         let texts = self.readers.iter().map(|reader| fs::read_to_string(&reader.stats).unwrap_or_default());
         texts.fold(Counts::default(), |sum, text| sum.plus(counts(&text)))
@@ -183,7 +181,6 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Returns the directory of the instance.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.path.clone()
     }
@@ -373,7 +370,6 @@ fn remove_instance(instance: &Path) -> std::io::Result<()> {
 }
 
 /// True if an error means that another may have the rights.
-#[must_use]
 pub fn is_refusal(error: &SnoopError) -> bool {
     matches!(error, SnoopError::NoRights { .. } | SnoopError::NotMounted)
         || matches!(error, SnoopError::File { source, .. } if source.kind() == ErrorKind::PermissionDenied)

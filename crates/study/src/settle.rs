@@ -25,7 +25,6 @@ const REST_BYTES: Bytes = Bytes(256 * Bytes::K);
 const BOUND: Nanos = Nanos(2_000_000_000);
 
 /// Settles these files, and the block devices with these names.
-#[must_use]
 pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
     let begin = clock::now();
     let (resident_pages, total_pages) = drop_cached(files);

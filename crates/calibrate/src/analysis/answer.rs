@@ -116,7 +116,6 @@ impl Moved {
 impl TaskResult {
     /// Share of the requested bytes that a device moved, of reads if there were any, otherwise of
     /// writes. `None` if nothing counts them.
-    #[must_use]
     pub fn device_share(&self) -> Option<f64> {
         let moved = Moved::by(self)?;
         moved.read_share.or(moved.write_share)

@@ -62,19 +62,16 @@ pub enum RungState {
 
 impl RungState {
     /// Requests per second, if it was measured.
-    #[must_use]
     pub fn iops(&self) -> Option<&Estimate> {
         if let RungState::Measured { iops, .. } = self { Some(iops) } else { None }
     }
 
     /// Processor microseconds per request, if it was measured.
-    #[must_use]
     pub fn cpu_micros(&self) -> Option<&Estimate> {
         if let RungState::Measured { cpu_micros, .. } = self { Some(cpu_micros) } else { None }
     }
 
     /// Processor cycles per request, if something counted them.
-    #[must_use]
     pub fn cycles(&self) -> Option<&Estimate> {
         if let RungState::Measured { cycles, .. } = self { cycles.as_ref() } else { None }
     }

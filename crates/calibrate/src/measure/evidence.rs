@@ -77,21 +77,18 @@ pub struct DeviceEvidence {
 
 impl DeviceEvidence {
     /// Reads at a device for this process, as a share of requested reads.
-    #[must_use]
     pub fn read_share(&self) -> Option<f64> {
         let caused = self.caused_read_bytes?;
         (self.asked.read_bytes > 0).then(|| caused as f64 / self.asked.read_bytes as f64)
     }
 
     /// Device writes as a share of requested writes.
-    #[must_use]
     pub fn write_share(&self) -> Option<f64> {
         let device = self.device?;
         (self.asked.write_bytes > 0).then(|| device.write_bytes as f64 / self.asked.write_bytes as f64)
     }
 
     /// Bytes per second of other processes, if they exceed the own file system's.
-    #[must_use]
     pub fn other_rate(&self) -> Option<Rate> {
         let device = self.device?;
         let reads = device.read_bytes.saturating_sub(self.asked.read_bytes);
@@ -114,7 +111,6 @@ pub(crate) struct DeviceMeter {
 
 /// Samples a device for half a second. Returns the requests a second that others send to it,
 /// if it is not idle.
-#[must_use]
 pub fn busy(device: &DeviceDescription) -> Option<f64> {
     DeviceMeter::of([device]).other_load(Nanos(500_000_000))
 }

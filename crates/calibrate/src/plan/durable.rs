@@ -62,7 +62,6 @@ impl DurableMethod {
     ];
 
     /// Returns the name used in manual pages.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             DurableMethod::None => "write only",
@@ -77,7 +76,6 @@ impl DurableMethod {
     }
 
     /// True if requests go through a ring.
-    #[must_use]
     pub const fn by_ring(self) -> bool {
         matches!(self, DurableMethod::RingRwfDsync | DurableMethod::RingLinked)
     }
@@ -107,7 +105,6 @@ pub struct DurablePoint {
 
 impl DurablePoint {
     /// Returns the reason why a device does not support this; `None` if it does.
-    #[must_use]
     pub fn refusal(&self, device: &DeviceDescription) -> Option<String> {
         let ring = device.io_uring.refusal(RingPart::Setup(RingSetup::Plain));
         if let Some((why, cure)) = ring.filter(|_| self.method.by_ring()) {

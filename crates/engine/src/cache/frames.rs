@@ -109,7 +109,6 @@ impl PoolCounts {
     }
 
     /// Returns the growth since an earlier reading.
-    #[must_use]
     pub fn since(&self, earlier: &PoolCounts) -> PoolCounts {
         PoolCounts {
             gets: self.gets - earlier.gets,

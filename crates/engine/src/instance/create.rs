@@ -51,7 +51,6 @@ pub struct Layout {
 
 impl Layout {
     /// Returns the layout with all files in one directory.
-    #[must_use]
     pub fn in_one(home: PathBuf) -> Layout {
         Layout { users: vec![home.clone()], temp: vec![home.clone()], indx: vec![home.clone()], home }
     }

@@ -87,7 +87,6 @@ pub enum Shape {
 
 impl Shape {
     /// Returns the bytes that end a line in the file.
-    #[must_use]
     pub const fn end_bytes(self) -> u64 {
         match self {
             Shape::Lines => 1,

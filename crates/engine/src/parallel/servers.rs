@@ -47,7 +47,6 @@ pub struct Operation {
 impl Operation {
     /// Makes an operation whose servers have sessions of this recorder and
     /// take threads from this quota.
-    #[must_use]
     pub fn new(recorder: &Recorder, threads: &Quota, cancel: &Cancel) -> Operation {
         Operation {
             recorder: recorder.clone(),

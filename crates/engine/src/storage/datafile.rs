@@ -247,7 +247,6 @@ impl DataFile {
     }
 
     /// Returns the address of one of its blocks.
-    #[must_use]
     pub fn address(&self, block: BlockNumber) -> BlockAddress {
         BlockAddress { file: self.id, block }
     }

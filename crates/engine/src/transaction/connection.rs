@@ -76,7 +76,6 @@ pub struct Transaction<'c, 'a> {
 
 impl<'a> Transaction<'_, 'a> {
     /// Returns the transaction's number; `None` until the first change.
-    #[must_use]
     pub fn number(&self) -> Option<u64> {
         self.thread.as_ref().map(|thread| thread.transaction)
     }

@@ -45,7 +45,6 @@ pub(super) fn receipts(record: &Record) -> Section {
 }
 
 /// Returns the section of a record's findings; `None` without any.
-#[must_use]
 pub fn findings(record: &Record) -> Option<Section> {
     if record.findings.is_empty() {
         return None;

@@ -17,7 +17,6 @@ enum Case {
 }
 
 /// Renders the study as XML, a test case for each claim.
-#[must_use]
 pub fn junit(analysis: &Analysis) -> String {
     let cases: Vec<Case> = analysis.claims.iter().map(case_of).collect();
     let count = |of: Case| cases.iter().filter(|case| **case == of).count();

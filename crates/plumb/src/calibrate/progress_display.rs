@@ -34,7 +34,6 @@ pub struct ProgressDisplay<'a> {
 
 impl<'a> ProgressDisplay<'a> {
     /// Draws for `audience`; `interrupt` decides when to stop.
-    #[must_use]
     pub fn new(audience: Audience, paths: &[&Path], interrupt: &'a Interrupt) -> ProgressDisplay<'a> {
         let drawn = audience == Audience::Terminal && std::io::stderr().is_terminal();
         ProgressDisplay {

@@ -77,7 +77,6 @@ pub struct Request {
 
 impl RunTrace {
     /// Converts the trace that a recorder kept.
-    #[must_use]
     pub fn of_run(trace: &Trace, path_of: fn(u32) -> Option<PathBuf>) -> RunTrace {
         let mut run = RunTrace { elapsed_ns: trace.elapsed.0, dropped: trace.dropped, ..RunTrace::default() };
         let mut numbers: Vec<u32> = Vec::new();
@@ -109,20 +108,17 @@ impl RunTrace {
     }
 
     /// Returns the number of requests kept.
-    #[must_use]
     pub fn request_count(&self) -> u64 {
         self.sessions.iter().map(|session| session.requests.len() as u64).sum()
     }
 
     /// Memory used while it was kept; a session's last chunk is seldom full.
-    #[must_use]
     pub fn memory(&self) -> Bytes {
         let chunks = |requests: usize| Trace::bytes_of(requests as u64);
         self.sessions.iter().map(|session| chunks(session.requests.len())).sum()
     }
 
     /// Returns the direction of a request's bytes.
-    #[must_use]
     pub fn direction(&self, request: &Request) -> Direction {
         self.kinds[request.kind].direction
     }

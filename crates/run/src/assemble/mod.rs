@@ -42,7 +42,6 @@ fn stopped(seen: &Evidence) -> Option<Nanos> {
     seen.beside.as_ref()?.stopped((begin, begin + seen.measured.period.elapsed))
 }
 
-#[must_use]
 pub fn record(seen: &Evidence) -> Record {
     let timeline = Timeline::of(seen);
     let period = &seen.measured.period;

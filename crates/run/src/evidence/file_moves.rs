@@ -16,13 +16,11 @@ pub struct FileMoves {
 
 impl FileMoves {
     /// Returns the counters of a file so far.
-    #[must_use]
     pub fn of(file: &File, waits: BufferWaits) -> FileMoves {
         FileMoves { reads: file.counters().reads(), writes: file.counters().writes(), waits }
     }
 
     /// Returns the growth since an earlier reading.
-    #[must_use]
     pub fn since(&self, earlier: &FileMoves) -> FileMoves {
         let grown = |later: &[Transfers; SIZE_CLASSES], earlier: &[Transfers; SIZE_CLASSES]| {
             std::array::from_fn(|class| {
@@ -52,13 +50,11 @@ impl FileMoves {
     }
 
     /// Returns the sums over all sizes, reads and writes.
-    #[must_use]
     pub fn totals(&self) -> [Transfers; 2] {
         [&self.reads, &self.writes].map(|sizes| sizes.iter().copied().fold((0, 0, 0), plus))
     }
 
     /// Returns the requests by size, without sizes that no request had.
-    #[must_use]
     pub fn sizes(&self) -> Vec<IoSize> {
         let size = |class: usize| {
             let [reads, writes] = [self.reads[class], self.writes[class]].map(tally);

@@ -49,7 +49,6 @@ pub struct PartCounts {
 }
 
 impl PartCounts {
-    #[must_use]
     pub fn between(done: SlobDone, [earlier, later]: [&UsersMark; 2]) -> PartCounts {
         let mut period = later.snapshot.since(&earlier.snapshot);
         period.sessions.retain(|session| session.role == Role::User);

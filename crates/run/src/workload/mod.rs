@@ -54,7 +54,6 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// A database for this work.
-    #[must_use]
     pub fn new(
         instance: &'a Instance,
         work: &'a Work,
@@ -132,7 +131,6 @@ const EXECUTIONS: &[&dyn Execution] = &[
     &producer::Producer,
 ];
 
-#[must_use]
 pub fn execution(workload: &Workload) -> &'static dyn Execution {
     let found = EXECUTIONS.iter().find(|execution| execution.workload() == workload);
     *found.expect("every workload has its execution")

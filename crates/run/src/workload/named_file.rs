@@ -207,7 +207,6 @@ fn verify(
 }
 
 /// Returns the directory of a file that may not exist yet.
-#[must_use]
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -167,7 +167,6 @@ fn require_buffer(work: &Work, settings: &Settings) -> Result<(), EngineError> {
 }
 
 /// Returns the requested import and its counts.
-#[must_use]
 pub fn done(spec: &ImportSpec<'_>, imported: &Imported) -> ImportDone {
     ImportDone {
         array_bytes: spec.array_bytes as u64,

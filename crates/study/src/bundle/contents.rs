@@ -27,13 +27,11 @@ pub struct Contents {
 
 impl Contents {
     /// True if no further block will run. Figures may be read only then.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.end.is_some_and(|end| end.stop != Stop::Interrupted)
     }
 
     /// Time that the study has run, without pauses.
-    #[must_use]
     pub fn ran(&self) -> Nanos {
         let ended =
             |run: &RunRecord| run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
@@ -42,7 +40,6 @@ impl Contents {
     }
 
     /// Short name of this study among all studies: a hash of its text and start time.
-    #[must_use]
     pub fn id(&self) -> String {
         let text = format!("{} {}", self.plan.study.hash(), self.environment.begin_ns);
         hex(&Sha256::digest(text)[..ID_BYTES])

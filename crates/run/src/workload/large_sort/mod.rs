@@ -168,7 +168,6 @@ pub fn build(
 
 /// Blocks of all tables and indexes, which a check reads; it reads the table
 /// once more for its keys.
-#[must_use]
 pub fn blocks_in_use(instance: &Instance) -> u64 {
     let catalog = instance.catalog();
     let tables = catalog.tables.iter().flat_map(|table| &table.extents);
