@@ -13,17 +13,17 @@
 //! Limits: threads of a process are followed from their creation. A new process of a name that was
 //! asked for is found within a second.
 
-use crate::descriptor::Raw;
 use crate::error::SnoopError;
-use crate::event::{Decoders, Event, Role, What};
-use crate::extents::Extents;
-use crate::join::{Joiner, Sink, Unjoined};
-use crate::live::Live;
-use crate::names::Names;
-use crate::process::Processes;
-use crate::syscalls::Effect;
+use crate::kernel::event::{Decoders, Event, Role, What};
+use crate::kernel::syscalls::Effect;
+use crate::kernel::tracefs::{self, Handle, Instance};
+use crate::owner::descriptor::Raw;
+use crate::owner::extents::Extents;
+use crate::owner::join::{Joiner, Sink, Unjoined};
+use crate::owner::names::Names;
+use crate::owner::process::Processes;
+use crate::shown::live::Live;
 use crate::target::{self, SnoopTarget};
-use crate::tracefs::{self, Handle, Instance};
 use plumb_events::clock;
 use plumb_host::process::{self, Started};
 use plumb_record::{Snoop, SnoopBuffer};

@@ -26,12 +26,12 @@
 
 use crate::capture::start_followed;
 use crate::error::SnoopError;
-use crate::event::comm_text;
-use crate::format::{Format, Slot};
-use crate::page;
-use crate::process::{Processes, disk_name};
+use crate::kernel::event::comm_text;
+use crate::kernel::format::{Format, Slot};
+use crate::kernel::page;
+use crate::kernel::tracefs::{self, Handle, Instance};
+use crate::owner::process::{Processes, disk_name};
 use crate::target::{self, SnoopTarget};
-use crate::tracefs::{self, Handle, Instance};
 use plumb_host::process::{self, Started};
 use plumb_units::visible;
 use std::collections::{HashMap, VecDeque};

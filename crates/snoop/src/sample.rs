@@ -14,7 +14,7 @@
 //! Y2 A figure that could not be read has no row. A process of another user is named with the
 //! reason, and a target without a readable process is an error.
 
-use crate::descriptor::{self, FileKind};
+use crate::owner::descriptor::{self, FileKind};
 use crate::error::SnoopError;
 use crate::target::{self, SnoopTarget};
 use plumb_host::kernel::status_field;

@@ -1,9 +1,8 @@
 //! The programs to trace.
 
 use crate::error::SnoopError;
-use std::fmt;
-use std::fs;
 use std::process::Command;
+use std::{fmt, fs};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnoopTarget {

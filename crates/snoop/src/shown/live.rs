@@ -1,10 +1,10 @@
 //! Lines of a trace while it runs: one a request, or a table row a second.
 
-use crate::join::{CallLine, How, RequestLine, Sink};
-use crate::process::Processes;
-use crate::syscalls::Effect;
-use crate::tally::Tally;
-use crate::text::{self, Clock};
+use crate::kernel::syscalls::Effect;
+use crate::owner::join::{CallLine, How, RequestLine, Sink};
+use crate::owner::process::Processes;
+use crate::shown::text::{self, Clock};
+use crate::sums::tally::Tally;
 use plumb_units::{Bytes, RowCount};
 
 /// Lines that a trace prints while it runs.

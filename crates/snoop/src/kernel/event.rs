@@ -12,10 +12,10 @@
 //! descriptor is read from /proc before its process closes it.
 
 use crate::error::SnoopError;
-use crate::format::Slot;
-use crate::page;
-use crate::syscalls::{CALLS, Call, Effect};
-use crate::tracefs::Instance;
+use crate::kernel::format::Slot;
+use crate::kernel::page;
+use crate::kernel::syscalls::{CALLS, Call, Effect};
+use crate::kernel::tracefs::Instance;
 use std::collections::HashMap;
 
 /// Ring buffer that keeps a tracepoint.
@@ -412,7 +412,7 @@ pub fn comm_text(comm: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Format;
+    use crate::kernel::format::Format;
 
     #[test]
     fn a_kernel_without_a_tracepoint_or_a_field_is_refused_with_the_cure_or_sees_less() {

@@ -11,10 +11,10 @@
 //!
 //! The block of a disk counts 512-byte sectors from its start, as iosnoop's BLOCK does.
 
-use crate::event::comm_text;
-use crate::join::{CallLine, How, RequestLine, disk_text};
-use crate::process::Processes;
-use crate::syscalls::Effect;
+use crate::kernel::event::comm_text;
+use crate::kernel::syscalls::Effect;
+use crate::owner::join::{CallLine, How, RequestLine, disk_text};
+use crate::owner::process::Processes;
 use plumb_record::calendar::Moment;
 use plumb_record::{Snoop, SnoopCalls, SnoopRequests, TraceBucket};
 use plumb_units::{Bytes, Nanos, RowCount, visible};
@@ -361,9 +361,9 @@ pub fn footer(snoop: &Snoop, elapsed: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::descriptor::FileKind;
-    use crate::join::{Depth, Share};
-    use crate::process::FileName;
+    use crate::owner::descriptor::FileKind;
+    use crate::owner::join::{Depth, Share};
+    use crate::owner::process::FileName;
     use std::path::Path;
 
     #[test]

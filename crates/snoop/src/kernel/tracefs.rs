@@ -20,7 +20,7 @@
 //! events kept are whole up to the loss, and `read + dropped` is the number that happened.
 
 use crate::error::SnoopError;
-use crate::format::Format;
+use crate::kernel::format::Format;
 use plumb_host::kernel::start_time;
 use plumb_host::leftover::{Fate, Leftover, Remains};
 use plumb_units::Bytes;

@@ -15,8 +15,8 @@
 //! Limits: a process that ends within about 0.1 ms of an open leaves no name. Offsets of read and
 //! write are known from an open or a seek on, because a descriptor may be shared.
 
-use crate::descriptor::{self, FileKind, Raw};
-use crate::event::comm_text;
+use crate::kernel::event::comm_text;
+use crate::owner::descriptor::{self, FileKind, Raw};
 use plumb_host::kernel::{stat_fields, status_field};
 use plumb_units::path_text;
 use rustix::fs::OFlags;

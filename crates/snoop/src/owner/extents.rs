@@ -15,8 +15,8 @@
 //! once a second. A file that another moves or shortens meanwhile keeps its old sectors until then.
 //! Deleted files without a descriptor, btrfs, and file systems over several disks have no extents.
 
-use crate::descriptor::{FileKind, kernel_device};
-use crate::process::{FileNumber, Processes, partition_start};
+use crate::owner::descriptor::{FileKind, kernel_device};
+use crate::owner::process::{FileNumber, Processes, partition_start};
 use plumb_host::extents::{FileExtent, extents};
 use plumb_host::regular::open_regular;
 use std::collections::{BTreeMap, HashMap, HashSet};

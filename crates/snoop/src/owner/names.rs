@@ -11,11 +11,11 @@
 //! N1 A descriptor that was read belongs to its event: the buffer was empty of changes of the same
 //! descriptor when it had been read. Otherwise the event has none.
 
-use crate::descriptor::{self, Raw};
 use crate::error::SnoopError;
-use crate::event::{Decoders, Event, What};
-use crate::syscalls::Effect;
-use crate::tracefs::Instance;
+use crate::kernel::event::{Decoders, Event, What};
+use crate::kernel::syscalls::Effect;
+use crate::kernel::tracefs::Instance;
+use crate::owner::descriptor::{self, Raw};
 use plumb_events::locked;
 use plumb_host::priority;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -181,7 +181,7 @@ fn changed_descriptor(event: &Event, duplicating: &mut HashSet<u32>) -> Option<i
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syscalls::CALLS;
+    use crate::kernel::syscalls::CALLS;
 
     /// N1 rests on which events change a descriptor.
     #[test]

@@ -1,9 +1,9 @@
 //! Joins of made-up events.
 
 use super::*;
-use crate::event::Comm;
-use crate::process::NO_NAME;
-use crate::syscalls::CALLS;
+use crate::kernel::event::Comm;
+use crate::kernel::syscalls::CALLS;
+use crate::owner::process::NO_NAME;
 use plumb_host::extents::FileExtent;
 use plumb_units::Bytes;
 use std::os::fd::AsRawFd;

@@ -22,11 +22,11 @@
 //! Limits: a request of a journal belongs to the oldest waiting call and may serve others too. A
 //! disk on top of another (loop, dm) shows each request twice, once for each.
 
-use crate::descriptor::FileKind;
-use crate::event::{Block, Event, What, comm_text};
-use crate::extents::{Extents, FilePlace, Sought};
-use crate::process::{Descriptor, FileName, FileNumber, IsProcess, IsThread, Processes, disk_name};
-use crate::syscalls::{Call, Effect, ring_operation};
+use crate::kernel::event::{Block, Event, What, comm_text};
+use crate::kernel::syscalls::{Call, Effect, ring_operation};
+use crate::owner::descriptor::FileKind;
+use crate::owner::extents::{Extents, FilePlace, Sought};
+use crate::owner::process::{Descriptor, FileName, FileNumber, IsProcess, IsThread, Processes, disk_name};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 #[derive(Debug, Clone, Copy)]

@@ -3,12 +3,12 @@
 //! T1 Each call and each request of a traced process is in exactly one row, so that rows add up to
 //! the totals; beyond [`ROWS_MAX`] rows, files share the row without a name.
 
-use crate::extents::{Extents, Sought};
-use crate::join::{CallLine, How, RequestLine, Sink};
-use crate::map::Map;
-use crate::pattern::{Kind, Stream};
-use crate::process::{FileNumber, Processes, disk_name};
-use crate::syscalls::Effect;
+use crate::kernel::syscalls::Effect;
+use crate::owner::extents::{Extents, Sought};
+use crate::owner::join::{CallLine, How, RequestLine, Sink};
+use crate::owner::process::{FileNumber, Processes, disk_name};
+use crate::sums::map::Map;
+use crate::sums::pattern::{Kind, Stream};
 use plumb_events::LatencyHistogram;
 use plumb_record::{
     Snoop, SnoopAmplification, SnoopCalls, SnoopDepth, SnoopMap, SnoopPart, SnoopPattern, SnoopPlace,
@@ -414,7 +414,7 @@ impl Sink for Tally {
         let queue = request.issued.saturating_sub(request.queued);
         let empty = |flags: &[u8; 10]| SnoopRequests {
             disk: disk_name(request.disk),
-            flags: crate::event::comm_text(flags),
+            flags: crate::kernel::event::comm_text(flags),
             ..SnoopRequests::default()
         };
         let row = if request.how == How::Other {

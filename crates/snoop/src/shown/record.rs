@@ -2,8 +2,8 @@
 //!
 //! Operations are wait events, files and operations have their tallies, and `snoop` has the rest.
 
-use crate::live::Live;
-use crate::syscalls::Effect;
+use crate::kernel::syscalls::Effect;
+use crate::shown::live::Live;
 use plumb_events::{Histogram, LatencyHistogram, Statistic, Unit};
 use plumb_record::{
     Completion, Header, IoFile, IoFunction, IoTally, Record, Snoop, SnoopCalls, SnoopRequests, StatisticRow,
