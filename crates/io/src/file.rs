@@ -18,6 +18,7 @@ use crate::directory::{self, Directory, EntryKind};
 use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
 use crate::{IoError, file_number};
 use plumb_host::rights;
+use plumb_units::counters;
 use rustix::fs::{
     self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat,
     fsync, ftruncate,
@@ -453,8 +454,18 @@ const fn class_of(bytes: u64) -> usize {
     if (doublings as usize) < SIZE_CLASSES { doublings as usize } else { SIZE_CLASSES - 1 }
 }
 
-/// Requests, bytes and nanoseconds of service time.
-pub type Moves = (u64, u64, u64);
+/// Requests, with their bytes and service time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// Number of completed requests, in this direction and size class.
+    pub requests: u64,
+    /// Bytes that these requests moved.
+    pub bytes: u64,
+    /// Nanoseconds of service time, all requests added up.
+    pub nanos: u64,
+}
+
+counters!(Moves { requests, bytes, nanos });
 
 /// Requests, bytes and service time of one file since it was opened, by direction and size.
 #[derive(Debug, Default)]
@@ -472,7 +483,9 @@ struct MoveCounters {
 
 impl MoveCounters {
     fn get(&self) -> Moves {
-        (self.requests.load(Relaxed), self.bytes.load(Relaxed), self.nanos.load(Relaxed))
+        let [requests, bytes, nanos] =
+            [&self.requests, &self.bytes, &self.nanos].map(|counter| counter.load(Relaxed));
+        Moves { requests, bytes, nanos }
     }
 }
 
@@ -484,13 +497,12 @@ impl FileCounters {
         counters.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// Requests, bytes and nanoseconds of service time of the reads, by size class: see
-    /// [`class_bytes`] for the sizes.
+    /// Returns the reads by size class: see [`class_bytes`] for the sizes.
     pub fn reads(&self) -> [Moves; SIZE_CLASSES] {
         self.reads.each_ref().map(MoveCounters::get)
     }
 
-    /// Requests, bytes and nanoseconds of service time of the writes, likewise.
+    /// Returns the writes by size class.
     pub fn writes(&self) -> [Moves; SIZE_CLASSES] {
         self.writes.each_ref().map(MoveCounters::get)
     }

@@ -4,6 +4,7 @@
 
 use super::HostCpu;
 use super::interval::add_cpu;
+use plumb_units::{Counter, counters};
 use serde::{Deserialize, Serialize};
 
 /// Samples of a run in the order of time.
@@ -81,14 +82,9 @@ impl DeviceTally {
             time_ns: of(self.time_ns),
         }
     }
-
-    fn add(&mut self, next: &DeviceTally) {
-        self.requests += next.requests;
-        self.merged += next.merged;
-        self.bytes += next.bytes;
-        self.time_ns += next.time_ns;
-    }
 }
+
+counters!(DeviceTally { requests, merged, bytes, time_ns });
 
 impl Sample {
     pub fn seconds(&self) -> f64 {
@@ -147,9 +143,8 @@ impl Sample {
             (cpu, _) => *cpu = None,
         }
         if let (Some(memory), Some(next)) = (&mut self.memory, &next.memory) {
-            let sum = |one: Option<u64>, two: Option<u64>| one.zip(two).map(|(one, two)| one + two);
-            memory.some_stalled_ns = sum(memory.some_stalled_ns, next.some_stalled_ns);
-            memory.full_stalled_ns = sum(memory.full_stalled_ns, next.full_stalled_ns);
+            memory.some_stalled_ns.grow(&next.some_stalled_ns);
+            memory.full_stalled_ns.grow(&next.full_stalled_ns);
             memory.available_bytes = next.available_bytes;
         }
     }

@@ -4,8 +4,8 @@
 //! these rows, so that a total equals the sum of its parts in a run, a period and a comparison.
 
 use super::{IoTally, Record, WaitEvent};
-use plumb_events::{FileType, Function, IoStream};
-use plumb_units::total_of;
+use plumb_events::{FileType, Function, IoStream, PoolCounts};
+use plumb_units::{counters, total_of};
 use serde::{Deserialize, Serialize};
 
 /// I/O of one stream by one function, such as `temp writes` by `DBWR`.
@@ -71,12 +71,7 @@ pub struct BufferWaits {
     pub time_ns: u64,
 }
 
-impl BufferWaits {
-    pub(crate) fn add(&mut self, next: &BufferWaits) {
-        self.waits = self.waits.saturating_add(next.waits);
-        self.time_ns = self.time_ns.saturating_add(next.time_ns);
-    }
-}
+counters!(BufferWaits { waits, time_ns });
 
 impl IoFile {
     /// Returns the reads of one block; `None` where sizes or blocks are not known.
@@ -112,41 +107,11 @@ pub struct PoolStats {
     pub block_bytes: u64,
     /// Number of buffers, a block each.
     pub buffers: u64,
-    /// Blocks looked up and given out.
-    pub gets: u64,
-    /// Blocks of these that were in the cache.
-    pub hits: u64,
-    pub reads: u64,
-    pub writes: u64,
-    pub free_buffer_waits: u64,
-    pub write_complete_waits: u64,
-    pub buffer_busy_waits: u64,
-    /// Blocks that lost their buffer to another block, without those of sort runs and of scans;
-    /// 0 in older records.
-    #[serde(default)]
-    pub evicted: u64,
+    #[serde(flatten)]
+    pub counts: PoolCounts,
     /// Cached blocks at the end of the work, by tablespace; empty in a period.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub census: Vec<PoolBlocks>,
-}
-
-impl PoolStats {
-    /// Adds the next period of the same cache.
-    pub(crate) fn add(&mut self, next: &PoolStats) {
-        let sums = [
-            (&mut self.gets, next.gets),
-            (&mut self.hits, next.hits),
-            (&mut self.reads, next.reads),
-            (&mut self.writes, next.writes),
-            (&mut self.free_buffer_waits, next.free_buffer_waits),
-            (&mut self.write_complete_waits, next.write_complete_waits),
-            (&mut self.buffer_busy_waits, next.buffer_busy_waits),
-            (&mut self.evicted, next.evicted),
-        ];
-        for (sum, more) in sums {
-            *sum = sum.saturating_add(more);
-        }
-    }
 }
 
 /// Blocks of a tablespace in a cache.

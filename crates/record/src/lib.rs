@@ -25,6 +25,7 @@ mod mix;
 pub mod operation;
 pub mod outside;
 pub mod plan;
+mod receipt;
 mod scan;
 mod session_snapshot;
 pub mod share;
@@ -41,7 +42,7 @@ pub use imported::{
     Consistency, ConsistencyTally, Consistent, Imported, ImportedAnswer, ImportedFact, ImportedFigure,
     ImportedSection,
 };
-pub use interval::{Interval, Period, ProcessUse};
+pub use interval::{Interval, Period};
 pub use io_stats::{
     BufferWaits, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests, PoolBlocks, PoolStats,
     TablespaceShape, TablespaceStats,
@@ -49,6 +50,7 @@ pub use io_stats::{
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
+pub use receipt::{Held, Receipt, ReceiptReading, Seen};
 pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
 pub use snoop::{
@@ -58,6 +60,8 @@ pub use snoop::{
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use users::{SessionsTime, Users, UsersPart};
 pub use validity::{RunState, Validity};
+
+pub use plumb_host::readings::ProcessUse;
 
 use plumb_events::{Direction, LatencyHistogram, SessionKind, SortServerSummary, Unit};
 use plumb_units::total_of;
@@ -76,7 +80,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 pub const SCHEMA_VERSION_OLDEST: u32 = 1;
 
 /// All data of one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Version of the record: [`SCHEMA_VERSION`] when written by this crate.
     pub schema_version: u32,
@@ -292,60 +296,12 @@ pub struct CommandRun {
 impl Record {
     /// A record with only its header.
     pub fn of(header: Header) -> Record {
-        Record {
-            schema_version: SCHEMA_VERSION,
-            header,
-            period: None,
-            devices: Vec::new(),
-            calibration: None,
-            limits: None,
-            mix: None,
-            stopped_ns: None,
-            circumstances: None,
-            checks: Vec::new(),
-            receipts: Vec::new(),
-            readings: Vec::new(),
-            findings: Vec::new(),
-            phases: Vec::new(),
-            memory: Memory::default(),
-            load_profile: Vec::new(),
-            host_cpu: None,
-            process: None,
-            foreground_events: Vec::new(),
-            background_events: Vec::new(),
-            sampling: None,
-            sessions: Vec::new(),
-            session: None,
-            statistics: Vec::new(),
-            io_functions: Vec::new(),
-            io_files: Vec::new(),
-            kernel_io: None,
-            tablespaces: Vec::new(),
-            buffer_pools: Vec::new(),
-            io_devices: Vec::new(),
-            completion: Completion::default(),
-            io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
-            beside: None,
-            intervals: Vec::new(),
-            responses: Vec::new(),
-            sort: None,
-            scan: None,
-            users: None,
-            log: None,
-            trace: None,
-            parameters: Vec::new(),
-            settings: Vec::new(),
-            measures: Vec::new(),
-            command: None,
-            imported: None,
-            snoop: None,
-            server: None,
-        }
+        Record { schema_version: SCHEMA_VERSION, header, ..Record::default() }
     }
 }
 
 /// Workload, program, machine and times: the provenance of every figure in the report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The report's first line, such as `PLUMB REPORT  Workload: large-sort`.
     pub title: String,
@@ -382,7 +338,7 @@ pub struct Header {
     pub clock_precision_ns: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     pub name: String,
     /// CPUs that the process may run on, a count; none where an imported report does not say it.
@@ -635,30 +591,6 @@ pub struct Check {
     pub elapsed_ns: u64,
 }
 
-/// Evidence, from outside the code that applied a setting, that it took effect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Receipt {
-    pub setting: String,
-    pub asked: String,
-    /// Observations of the run, in a sentence.
-    pub evidence: String,
-    /// Conclusion from the evidence for the setting.
-    pub held: Held,
-    #[serde(default, skip_serializing_if = "Seen::is_outside")]
-    pub seen: Seen,
-}
-
-/// A figure of a receipt from outside the program. Where it is alike in two arms, the setting
-/// made no difference there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReceiptReading {
-    pub setting: String,
-    /// The figure, in a unit of the setting's own.
-    pub value: f64,
-    /// The largest difference that counts as none, in the same unit.
-    pub step: f64,
-}
-
 /// Samples of a program's wait events. Their times are shares of exact times off CPU, and
 /// `waits` of an event counts samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -679,45 +611,6 @@ pub struct Sampling {
 pub struct SamplingError {
     pub event: String,
     pub error_ns: u64,
-}
-
-/// Source of the evidence for a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Seen {
-    /// Only the request is known.
-    Asked,
-    /// The program that received the setting reports it.
-    Inside,
-    /// The kernel or the disk shows it; older records have only this value.
-    #[default]
-    Outside,
-}
-
-impl Seen {
-    /// True for the default, which records omit.
-    pub fn is_outside(&self) -> bool {
-        *self == Seen::Outside
-    }
-
-    /// Returns the source of such evidence in a few words.
-    pub fn words(&self) -> &'static str {
-        match self {
-            Seen::Asked => "the request alone",
-            Seen::Inside => "the program's own word",
-            Seen::Outside => "the kernel or the disk",
-        }
-    }
-}
-
-/// Conclusion from the evidence for a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Held {
-    Held,
-    /// The setting did not take effect: the run is invalid.
-    Contradicted,
-    NotChecked,
 }
 
 /// A conclusion from the figures.
@@ -960,7 +853,7 @@ pub struct IoDevice {
 
 /// Bytes over time. Every report must have the same series in the same order, empty ones too,
 /// because their index chooses the colour.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IoProfile {
     /// Length of a bucket, nanoseconds.
     pub bucket_ns: u64,

@@ -103,8 +103,8 @@ impl Moved {
         };
         for repeat in &result.repeats {
             let evidence = &repeat.measurement.evidence;
-            total.asked.merge(evidence.asked);
-            total.device.as_mut()?.merge(evidence.device?);
+            total.asked.add(&evidence.asked);
+            total.device.as_mut()?.add(&evidence.device?);
             total.caused_read_bytes =
                 total.caused_read_bytes.zip(evidence.caused_read_bytes).map(|(a, b)| a + b);
         }

@@ -58,7 +58,7 @@ pub(crate) fn run(
             measured_from = measured_from.max(at);
         }
     }
-    let cpu = runner.cpu.read().since(cpu);
+    let cpu = runner.cpu.read().since(&cpu);
     // Read before the log's ring is closed, because its workers end with it.
     let io_wq_workers = readings::io_wq_workers().unwrap_or(0);
     log.close(runner.scratch)?;

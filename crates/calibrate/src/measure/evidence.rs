@@ -20,7 +20,7 @@
 use plumb_events::now;
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{DiskStats, ProcessIo};
-use plumb_units::{Bytes, Nanos, Rate};
+use plumb_units::{Bytes, Counter, Nanos, Rate, counters};
 use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
@@ -41,14 +41,7 @@ pub struct Traffic {
     pub write_bytes: u64,
 }
 
-impl Traffic {
-    pub(crate) fn merge(&mut self, other: Traffic) {
-        // Saturating, because a stored calibration may contain any number.
-        self.requests = self.requests.saturating_add(other.requests);
-        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
-        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
-    }
-}
+counters!(Traffic { requests, read_bytes, write_bytes });
 
 /// Evidence of a measurement, from its ramp to its last completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,8 +163,8 @@ impl DeviceMeter {
             for ((device, disk), (device_then, disk_then)) in later.iter().zip(earlier) {
                 let device = device.since(device_then);
                 let flushed = disk.since(disk_then).flushes.map(|flushes| flushes.completed);
-                flushes = flushes.zip(flushed).map(|(sum, flushed)| sum + flushed);
-                traffic.merge(Traffic {
+                flushes.grow(&flushed);
+                traffic.add(&Traffic {
                     requests: device.reads.completed + device.writes.completed,
                     read_bytes: device.reads.bytes.0,
                     write_bytes: device.writes.bytes.0,

@@ -7,7 +7,7 @@
 //! Memory is mapped and writers are started at first use, so an unused cache has neither.
 
 use super::database_writer;
-use super::frames::{CachedBlocks, DeviceProgress, PoolCounts};
+use super::frames::{CachedBlocks, DeviceProgress};
 use super::handles::{ChangingBlock, OwnedFrame};
 use super::latches::{Claim, Latches, Patience, WriteAhead};
 use crate::EngineError;
@@ -15,7 +15,7 @@ use crate::access::Access;
 use crate::settings::{BlockChecksum, Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
-use plumb_events::{Recorder, Role, Session, locked};
+use plumb_events::{PoolCounts, Recorder, Role, Session, locked};
 use plumb_host::limits::Quota;
 use plumb_io::{Arena, BufferPool, IoError, Method};
 use plumb_units::{BlockAddress, BlockSize, Bytes, FileId, Lsn, Nanos};

@@ -3,8 +3,7 @@
 
 use super::SlobDone;
 use plumb_engine::Instance;
-use plumb_engine::cache::PoolCounts;
-use plumb_events::{Period, Role, Snapshot};
+use plumb_events::{Period, PoolCounts, Role, Snapshot};
 use plumb_units::Nanos;
 use plumb_workload::users::UsersSpec;
 

@@ -20,6 +20,11 @@ const SORT_RECORD_BYTES: u64 = 16;
 /// Smallest number of runs that a merge joins, however small its memory.
 const MERGE_WIDTH_MIN: u64 = 2;
 
+/// Returns the bytes of all log files.
+pub fn of_log(settings: &Settings) -> u64 {
+    settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups))
+}
+
 /// Returns the first sizes of the tablespaces for a sort of this number of sales.
 pub fn of_sales(rows: u64, settings: &Settings) -> InitialSizes {
     let degree = settings.degree() as u64;

@@ -23,7 +23,7 @@ use crate::error::SnoopError;
 use crate::kernel::format::Format;
 use plumb_host::kernel::start_time;
 use plumb_host::leftover::{Fate, Leftover, Remains};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, counters};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -164,7 +164,9 @@ impl Instance {
     /// Returns the kernel's counts of events of all CPUs.
     pub fn counts(&self) -> Counts {
         let texts = self.readers.iter().map(|reader| fs::read_to_string(&reader.stats).unwrap_or_default());
-        texts.fold(Counts::default(), |sum, text| sum.plus(counts(&text)))
+        let mut sum = Counts::default();
+        texts.for_each(|text| sum.add(&counts(&text)));
+        sum
     }
 
     /// Returns the files to poll for new events.
@@ -212,17 +214,7 @@ impl Handle {
     }
 }
 
-impl Counts {
-    /// Returns the sum of both.
-    #[must_use]
-    pub fn plus(self, other: Counts) -> Counts {
-        Counts {
-            unread: self.unread + other.unread,
-            read: self.read + other.read,
-            lost: self.lost + other.lost,
-        }
-    }
-}
+counters!(Counts { unread, read, lost });
 
 /// Parses the text of a `stats` file.
 fn counts(text: &str) -> Counts {
@@ -392,7 +384,9 @@ mod tests {
         let text = "entries: 12\noverrun: 3\ncommit overrun: 2\nbytes: 5212\n\
                     oldest event ts: 2.1\nnow ts: 5.2\ndropped events: 40\nread events: 99\n";
         assert_eq!(counts(text), Counts { unread: 12, read: 99, lost: 45 });
-        assert_eq!(counts(text).plus(counts("")), counts(text));
+        let mut sum = counts(text);
+        sum.add(&counts(""));
+        assert_eq!(sum, counts(text));
     }
 
     #[test]
