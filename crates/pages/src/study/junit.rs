@@ -4,8 +4,7 @@
 //! claim; one whose evidence is contradicted is an error.
 
 use super::words;
-use plumb_study::analysis::result::Standing;
-use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
+use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim, Standing};
 use plumb_units::{Nanos, visible};
 
 /// Result of a test case.

@@ -20,7 +20,7 @@ mod text;
 
 pub use file::{FILE, TraceError, read};
 pub use summary::{summary, tally};
-pub use text::{Options, render};
+pub use text::{Options, render, write_histogram};
 
 use plumb_events::{Direction, Trace};
 use plumb_units::{Bytes, path_text};

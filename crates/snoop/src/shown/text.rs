@@ -16,14 +16,12 @@ use crate::kernel::syscalls::Effect;
 use crate::owner::join::{CallLine, How, RequestLine, disk_text};
 use crate::owner::process::Processes;
 use plumb_record::calendar::Moment;
+use plumb_record::trace::write_histogram;
 use plumb_record::{Snoop, SnoopCalls, SnoopRequests, TraceBucket};
 use plumb_units::{Bytes, Nanos, RowCount, visible};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
-
-/// Characters of a histogram's longest bar.
-const BAR: u64 = 40;
 
 /// Conversion of monotonic times to the time of day.
 #[derive(Debug, Clone, Copy)]
@@ -223,14 +221,8 @@ fn histogram(text: &mut String, title: &str, buckets: &[TraceBucket], label: fn(
     if buckets.is_empty() {
         return;
     }
-    let most = buckets.iter().map(|bucket| bucket.reads + bucket.writes).max().unwrap_or(0).max(1);
-    let _ = writeln!(text, "\n{title}\n{:>12} {:>10} {:>10}", "up to", "reads", "others");
-    for bucket in buckets {
-        let bar = |count: u64, letter: char| letter.to_string().repeat((count * BAR).div_ceil(most) as usize);
-        let bars = bar(bucket.reads, 'r') + &bar(bucket.writes, 'w');
-        let line = format!("{:>12} {:>10} {:>10} {bars}", label(bucket.to), bucket.reads, bucket.writes);
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
+    let _ = writeln!(text, "\n{title}");
+    write_histogram(text, "others", buckets, label);
 }
 
 /// Returns the sums at the end of a trace: averages, requests, histograms, patterns, losses.
