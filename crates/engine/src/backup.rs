@@ -48,8 +48,7 @@ use crate::transaction::Transactions;
 use crate::{EngineError, Instance};
 use blocks::Owned;
 use filling::Filling;
-use plumb_events::Cancel;
-use plumb_events::{Event, IoStream, Session, clock};
+use plumb_events::{Cancel, Event, IoStream, Session, clock};
 use plumb_io::{
     Arena, Channel, DirectIo, Directory, Disk, File, IoBuffer, IoError, Method, MethodKind, OpenMode,
     Operation, Request,

@@ -15,9 +15,8 @@
 //! Rejected: one list of all names in one place. It lacked every name that a maker got later.
 
 use plumb_units::Bytes;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// A maker of things that outlive a kill. The default methods find nothing.
 pub trait Leftover: Sync {

@@ -32,13 +32,12 @@ use rustix::process::{
     waitid,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
 /// Longest time for killed processes to end.
 const END_BOUND: Nanos = Nanos(5_000_000_000);

@@ -32,8 +32,7 @@ use rustix::fs::{
     openat2, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
-use std::ffi::OsStr;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

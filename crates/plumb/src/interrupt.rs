@@ -13,8 +13,7 @@
 use crate::failure::Failure;
 use crate::{command_line, history, output};
 use plumb_engine::EngineError;
-use plumb_events::Cancel;
-use plumb_events::{locked, now};
+use plumb_events::{Cancel, locked, now};
 use plumb_io::IoError;
 use plumb_study::bundle::Reservation;
 use plumb_units::Nanos;

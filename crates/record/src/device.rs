@@ -1,8 +1,9 @@
 //! Description of the device under a path, for reports.
 
 use crate::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
-use plumb_host::device::RingSetup;
-use plumb_host::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_host::device::{
+    self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart, RingSetup,
+};
 use plumb_units::{Bytes, path_text};
 
 impl Device {

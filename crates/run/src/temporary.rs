@@ -20,12 +20,11 @@ use plumb_host::owner::{MARK, Owner};
 use plumb_io::named_directory;
 use plumb_study::{Observer, Stage};
 use plumb_units::Bytes;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
 /// A database that exists as long as this guard.
 #[derive(Debug)]

@@ -19,8 +19,7 @@
 use crate::measure::find;
 use crate::plan::{STEPS, Step};
 use crate::{Buffers, Estimate, Files, Point, TaskResult};
-use plumb_host::device::DeviceDescription;
-use plumb_host::device::RingSetup;
+use plumb_host::device::{DeviceDescription, RingSetup};
 use plumb_io::DirectIo;
 use serde::{Deserialize, Serialize};
 

@@ -19,8 +19,7 @@
 //! Limits: one log, one writer, one write at a time. The engine's log writer implements group
 //! commit.
 
-use plumb_host::device::RingSetup;
-use plumb_host::device::{DeviceDescription, DirectIoSupport, RingPart};
+use plumb_host::device::{DeviceDescription, DirectIoSupport, RingPart, RingSetup};
 use plumb_io::DirectIo;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};

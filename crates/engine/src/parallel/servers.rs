@@ -9,8 +9,7 @@
 //! If one server fails the others stop. The reported error is the first one, not its consequences.
 
 use crate::EngineError;
-use plumb_events::Cancel;
-use plumb_events::{Event, Recorder, Role, Session, locked};
+use plumb_events::{Cancel, Event, Recorder, Role, Session, locked};
 use plumb_host::limits::Quota;
 use plumb_io::{Arena, File, IoError, Method, carry};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
