@@ -69,6 +69,4 @@ fn section_text(section: &plumb_report::Section, document: &Document) -> String 
 }
 
 #[cfg(test)]
-mod browser;
-#[cfg(test)]
-mod page_rules;
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::fixture::{self, least, normal, provenance};
 use super::{Provenance, against, document, sections};
-use crate::{browser, page_rules};
+use crate::tests::{browser, page_rules};
 use plumb_calibrate::{Calibration, Sustained, VolumeLayout, VolumePath, VolumeRecord, Warning, Window};
 use plumb_report::{html, summary, text};
 

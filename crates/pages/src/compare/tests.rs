@@ -1,7 +1,7 @@
 //! Snapshots of comparisons of fixed runs, and the rule for blank differences.
 
 use super::{document, percent, sections};
-use crate::browser;
+use crate::tests::browser;
 use crate::run::fixture::large_sort;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};

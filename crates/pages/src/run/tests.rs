@@ -2,7 +2,8 @@
 
 use super::fixture::{self, empty, large_sort};
 use super::{document, sections};
-use crate::{browser, page_rules, section_text};
+use crate::section_text;
+use crate::tests::{browser, page_rules};
 use plumb_events::LatencyHistogram;
 use plumb_record::{
     Beside, Circumstance, DeviceLimits, DeviceSample, DeviceTally, Fact, Held, Phase, Receipt, Record,

@@ -3,7 +3,8 @@
 use super::fixture::{parallel_sort, troubled, unborn};
 use super::why::{Part, Parts};
 use super::{document, junit, sections, summary as screen};
-use crate::{browser, page_rules, section_text};
+use crate::section_text;
+use crate::tests::{browser, page_rules};
 use plumb_proof::verdict::Verdict;
 use plumb_report::html::render_section;
 use plumb_report::{Document, Headline, html, summary, text};

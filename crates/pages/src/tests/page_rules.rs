@@ -1,6 +1,6 @@
 //! Rules that hold for the pages of every kind of document, for their tests.
 
-use crate::browser;
+use crate::tests::browser;
 use plumb_report::{Document, summary, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
