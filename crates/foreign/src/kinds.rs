@@ -23,7 +23,12 @@ const fn kind(marks: &'static [&'static str], what: &'static str, instead: &'sta
 }
 
 /// The kinds, the more telling marks first.
-const KINDS: [Kind; 36] = [
+const KINDS: [Kind; 37] = [
+    kind(&["ash report for"], "an ASH report", AWR),
+    kind(&["<title>ash report"], "an ASH report", AWR),
+    kind(&["addm report for"], "an ADDM report", AWR),
+    kind(&["sql monitoring report"], "a report of SQL Monitor", PLANS),
+    kind(&["workload repository sql report"], "an AWR report of one SQL statement", AWR),
     kind(&["r", "swpd", "free", "buff", "cache", "bi", "bo"], "the output of vmstat", DEVICES),
     kind(&["kthr", "memory", "page"], "the output of vmstat", DEVICES),
     kind(&["cpu", "%usr", "%nice", "%sys", "%iowait"], "the output of mpstat", DEVICES),
@@ -48,12 +53,8 @@ const KINDS: [Kind; 36] = [
         "a report of TKPROF",
         "import the SQL trace (10046) that it was made from",
     ),
-    kind(&["ash report for"], "an ASH report", AWR),
-    kind(&["addm report for"], "an ADDM report", AWR),
-    kind(&["sql monitoring report"], "a report of SQL Monitor", PLANS),
     kind(&["<sql_monitor"], "an XML report of SQL Monitor", PLANS),
     kind(&["sqlmonitor", "<report"], "an XML report of SQL Monitor", PLANS),
-    kind(&["workload repository sql report"], "an AWR report of one SQL statement", AWR),
     kind(&["plan_table_output"], "a plan of execution", PLANS),
     kind(&["query plan"], "a plan of execution", PLANS),
     kind(&["(cost=", "rows=", "width="], "a plan of execution", PLANS),
@@ -66,27 +67,44 @@ const KINDS: [Kind; 36] = [
     kind(&["update_pct", "="], "a configuration of SLOB", AWR),
 ];
 
+impl Kind {
+    fn is_in(&self, line: &str) -> bool {
+        let line = plumb_units::cut(line, 400).to_lowercase();
+        let words = || line.split_whitespace();
+        self.marks.iter().all(|mark| {
+            match mark.contains([' ', ':', '(', '<', '[', '|', '=']) || mark.len() > 5 {
+                true => line.contains(mark),
+                false => words().any(|word| word.trim_start_matches('#') == *mark),
+            }
+        })
+    }
+}
+
+/// Kinds at the start of [`KINDS`] whose title decides, whatever tables they have.
+const TITLED: usize = 5;
+
 /// Lines of a file that are searched for the marks of a kind.
 const LINES_MOST: usize = 2000;
 
+/// Returns the error for a file whose title is that of another kind of report, which may have tables
+/// that look like pasted ones.
+pub(crate) fn titled(source: &Source) -> Option<ForeignError> {
+    const TITLE_LINES: usize = 40;
+    named(source, &KINDS[..TITLED], TITLE_LINES)
+}
+
+fn named(source: &Source, kinds: &[Kind], most: usize) -> Option<ForeignError> {
+    let lines = || source.part(0, source.len()).lines().take(most);
+    let found = kinds.iter().find(|kind| lines().any(|(_, line)| kind.is_in(line)))?;
+    Some(ForeignError::Kind { path: source.path.clone(), what: found.what, instead: found.instead })
+}
+
 /// Returns the error for a file that has no report: it names the kind of the file, if it is known.
 pub(crate) fn unknown(source: &Source) -> ForeignError {
-    let lines = || source.part(0, source.len()).lines().take(LINES_MOST);
-    for kind in &KINDS {
-        let is_own = |line: &str| {
-            let line = plumb_units::cut(line, 400).to_lowercase();
-            let words = || line.split_whitespace();
-            kind.marks.iter().all(|mark| {
-                match mark.contains([' ', ':', '(', '<', '[', '|', '=']) || mark.len() > 5 {
-                    true => line.contains(mark),
-                    false => words().any(|word| word.trim_start_matches('#') == *mark),
-                }
-            })
-        };
-        if lines().any(|(_, line)| is_own(line)) {
-            return ForeignError::Kind { path: source.path.clone(), what: kind.what, instead: kind.instead };
-        }
+    if let Some(error) = named(source, &KINDS, LINES_MOST) {
+        return error;
     }
+    let lines = || source.part(0, source.len()).lines().take(LINES_MOST);
     let decimal = |word: &str| {
         let parts =
             word.split_once(',').filter(|(whole, rest)| !whole.is_empty() && (1..=2).contains(&rest.len()));
@@ -119,6 +137,7 @@ mod tests {
             ("PID    COMM   D MAJ MIN DISK   I/O  Kbytes  AVGms\n", "biotop"),
             ("TKPROF: Release 19.0.0.0.0\n", "TKPROF"),
             ("ASH Report For X/y\n", "ASH"),
+            ("<html><title>ASH Report - From 1 To 2</title><table><tr><td>Event<td>Waits</table>\n", "ASH"),
             ("ADDM Report for Task 'T'\n", "ADDM"),
             ("<report><report_id>/orarep/sqlmonitor/main</report_id></report>\n", "SQL Monitor"),
             (" Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)\n", "plan"),

@@ -156,6 +156,11 @@ pub fn reports<'r>(
     let mut found = Vec::new();
     let mut cells = 0;
     let parts = parts(source, readers);
+    if let Some(error) = kinds::titled(source)
+        && parts.iter().all(|(reader, _)| reader.kind == PASTED)
+    {
+        return Err(error);
+    }
     let is_range = |reader: &Reader| matches!(reader.begins, Begins::Ranges(_));
     let ranges: Vec<(u32, u32)> = parts
         .iter()

@@ -93,7 +93,12 @@ impl Rule {
     /// explains their difference.
     #[must_use]
     pub fn meets(self, of: &str, sides: Sides, figures: &[&Figure]) -> Consistency {
-        let Sides { expected, found, .. } = sides;
+        let Sides { expected, mut found, .. } = sides;
+        // The zero of a total that fell, such as -0.001, prints without its sign.
+        if expected.high < 0.0 && found.low == 0.0 {
+            found.low = -found.high;
+        }
+        let sides = Sides { found, ..sides };
         let is_rounded = [expected, found].iter().any(|side| side.low < side.high);
         match is_rounded {
             true => self.within(of, sides, figures, Habit::ROUNDING),

@@ -23,11 +23,20 @@ pub struct Section {
     /// The key, unique in the table of its reader.
     pub key: &'static str,
     /// The headings in all versions, each as the start of the printed one.
-    pub headings: &'static [&'static str],
+    pub headings: &'static [Heading],
     /// The first columns, which identify a table without a heading; empty if it always has one.
-    pub first: &'static [&'static str],
+    pub first: &'static [Heading],
     /// The columns in order. The second occurrence of a heading takes the next row with it.
     pub columns: &'static [Known],
+}
+
+/// A heading of a section or a column.
+#[derive(Debug)]
+pub struct Heading {
+    /// The text that one of the versions prints.
+    pub printed: &'static str,
+    /// The text by which it is found: blanks, colons and case do not count.
+    pub plain: &'static str,
 }
 
 /// A column of a section, as data.
@@ -37,8 +46,8 @@ pub struct Known {
     pub key: &'static str,
     /// The unit, unless the heading names another one in brackets.
     pub unit: FigureUnit,
-    /// The headings in all versions; blanks, colons and case do not count.
-    pub headings: &'static [&'static str],
+    /// The headings in all versions.
+    pub headings: &'static [Heading],
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -130,19 +139,18 @@ pub fn plain(heading: &str) -> String {
 }
 
 impl Section {
-    /// True if a printed heading begins like one of this section's. A section with a longer heading
-    /// of the same start must come first in its table.
+    /// True if a plain heading begins like one of this section's. A section with a longer heading of
+    /// the same start must come first in its table.
     #[must_use]
     pub fn is_headed(&self, heading: &str) -> bool {
-        let heading = plain(heading);
-        self.headings.iter().any(|own| heading.starts_with(&plain(own)))
+        self.headings.iter().any(|own| heading.starts_with(own.plain))
     }
 
-    /// True if a table without a heading has this section's first columns.
+    /// True if a table without a heading has this section's first columns, by their plain names.
     #[must_use]
     pub fn begins(&self, names: &[String]) -> bool {
-        let names = names.iter().map(|name| plain(name)).filter(|name| !name.is_empty());
-        !self.first.is_empty() && self.first.iter().map(|own| plain(own)).eq(names.take(self.first.len()))
+        !self.first.is_empty()
+            && self.first.iter().map(|own| own.plain).eq(names.iter().take(self.first.len()))
     }
 }
 
@@ -154,7 +162,7 @@ impl Sheet {
         let mut columns = Vec::with_capacity(names.len());
         for name in names {
             let sought = plain(&name);
-            let is_own = |known: &&Known| known.headings.iter().any(|own| plain(own) == sought);
+            let is_own = |known: &&Known| known.headings.iter().any(|own| own.plain == sought);
             let found = known.iter().position(is_own).map(|at| known.remove(at));
             let unit = match found {
                 Some(known) if known.unit.quantity == Quantity::Text => FigureUnit::TEXT,
@@ -306,15 +314,23 @@ fn said_unit(heading: &str) -> Option<FigureUnit> {
 mod tests {
     use super::*;
 
+    const fn of(printed: &'static str, plain: &'static str) -> Heading {
+        Heading { printed, plain }
+    }
+
     static SECTION: Section = Section {
         key: "functions",
-        headings: &["IOStat by Function summary"],
+        headings: &[],
         first: &[],
         columns: &[
-            Known { key: "function", unit: FigureUnit::TEXT, headings: &["Function Name"] },
-            Known { key: "reads", unit: FigureUnit::PER_S, headings: &["Reqs per sec"] },
-            Known { key: "writes", unit: FigureUnit::PER_S, headings: &["Reqs per sec"] },
-            Known { key: "time", unit: FigureUnit::S, headings: &["Avg Tm(ms)", "Avg Time"] },
+            Known {
+                key: "function",
+                unit: FigureUnit::TEXT,
+                headings: &[of("Function Name", "functionname")],
+            },
+            Known { key: "reads", unit: FigureUnit::PER_S, headings: &[of("Reqs per sec", "reqspersec")] },
+            Known { key: "writes", unit: FigureUnit::PER_S, headings: &[of("Reqs per sec", "reqspersec")] },
+            Known { key: "time", unit: FigureUnit::S, headings: &[of("Avg Tm(ms)", "avgtm(ms)")] },
         ],
     };
 

@@ -4,7 +4,7 @@
 //! Narrow columns cut off suffixes. Waits of a histogram have five letters, so 616.4K prints as
 //! 616.4. `Data per sec` has seven letters and loses its M, so its figures are in MB/s.
 
-use crate::figure::sheet::{Known, Printed, Section, Sheet};
+use crate::figure::sheet::{Heading, Known, Printed, Section, Sheet, plain};
 use plumb_figures::FigureUnit;
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -59,8 +59,9 @@ struct SectionRow {
     columns: Vec<Vec<String>>,
 }
 
-fn kept(texts: Vec<String>) -> &'static [&'static str] {
-    texts.into_iter().map(|text| &*text.leak()).collect::<Vec<&str>>().leak()
+fn kept(texts: Vec<String>) -> &'static [Heading] {
+    let heading = |text: String| Heading { plain: plain(&text).leak(), printed: text.leak() };
+    texts.into_iter().map(heading).collect::<Vec<Heading>>().leak()
 }
 
 /// Reads a column: its key, its unit, then its headings.
@@ -74,16 +75,19 @@ fn column(row: Vec<String>) -> Option<Known> {
 /// Returns the section of a table of AWR by its heading, or without one by its first columns.
 #[must_use]
 pub fn section_of(heading: &str, names: &[String]) -> Option<&'static Section> {
-    match heading {
-        "" => AWR.iter().find(|section| section.begins(names)),
-        heading => AWR.iter().find(|section| section.is_headed(heading)),
+    if heading.is_empty() {
+        let names: Vec<String> =
+            names.iter().map(|name| plain(name)).filter(|name| !name.is_empty()).collect();
+        return AWR.iter().find(|section| section.begins(&names));
     }
+    let heading = plain(heading);
+    AWR.iter().find(|section| section.is_headed(&heading))
 }
 
 /// Returns the section of another program with this heading.
 #[must_use]
 pub fn headed(heading: &str) -> Option<&'static Section> {
-    OTHERS.iter().find(|section| section.headings[0] == heading)
+    OTHERS.iter().find(|section| section.headings[0].printed == heading)
 }
 
 /// Returns the section with a key.
@@ -96,13 +100,13 @@ pub fn keyed(key: &str) -> &'static Section {
 /// Returns an empty table of a section with all of its columns.
 #[must_use]
 pub fn table(key: &str, line: u32) -> Sheet {
-    with_columns(key, line, keyed(key).columns.iter().map(|column| column.headings[0]))
+    with_columns(key, line, keyed(key).columns.iter().map(|column| column.headings[0].printed))
 }
 
 /// Returns an empty table of a section with columns of these headings.
 pub fn with_columns<N: Into<String>>(key: &str, line: u32, names: impl IntoIterator<Item = N>) -> Sheet {
     let section = keyed(key);
-    let heading = Printed { raw: section.headings[0].to_string(), line };
+    let heading = Printed { raw: section.headings[0].printed.to_string(), line };
     Sheet::new(Some(section), heading, names.into_iter().map(Into::into).collect())
 }
 
@@ -125,14 +129,13 @@ mod tests {
             assert!(others.all(|other| other.key != section.key), "{}", section.key);
         }
     }
-    use crate::figure::sheet::plain;
 
     #[test]
     fn every_section_is_reached_by_each_of_its_headings() {
         for section in AWR.iter() {
             for heading in section.headings {
-                let found = section_of(heading, &[]).map(|found| found.key);
-                assert_eq!(found, Some(section.key), "{heading}");
+                let found = section_of(heading.printed, &[]).map(|found| found.key);
+                assert_eq!(found, Some(section.key), "{heading:?}");
             }
         }
     }
@@ -145,7 +148,7 @@ mod tests {
                 assert!(!keys[..at].contains(key), "{}: {key}", section.key);
             }
             for column in section.columns {
-                let headings: Vec<String> = column.headings.iter().map(|heading| plain(heading)).collect();
+                let headings: Vec<&str> = column.headings.iter().map(|heading| heading.plain).collect();
                 for (at, heading) in headings.iter().enumerate() {
                     assert!(!headings[..at].contains(heading), "{}: {heading}", section.key);
                 }

@@ -75,10 +75,23 @@ fn places<'c>(text: &str, cells: &'c [(CellKind, String)]) -> Vec<(usize, CellKi
 fn whole(text: &str, from: usize, raw: &str) -> Option<usize> {
     let is_part =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    // `0` is no cell within `0.0`.
+    let goes_on = |rest: &str| {
+        let mut letters = rest.chars();
+        is_part(letters.next())
+            || rest.starts_with(['.', ',']) && letters.next().is_some_and(|next| next.is_ascii_digit())
+    };
+    let begins = |before: &str| {
+        let mut letters = before.chars().rev();
+        let last = letters.next();
+        is_part(last)
+            || matches!(last, Some('.' | ','))
+                && raw.starts_with(|first: char| first.is_ascii_digit())
+                && letters.next().is_some_and(|next| next.is_ascii_digit())
+    };
     text[from..].match_indices(raw).map(|(at, _)| from + at).find(|at| {
-        let before = text[..*at].chars().next_back();
-        let is_apart = !(is_part(before) && is_part(raw.chars().next()));
-        is_apart && !(is_part(text[at + raw.len()..].chars().next()) && is_part(raw.chars().next_back()))
+        let is_apart = !(begins(&text[..*at]) && is_part(raw.chars().next()));
+        is_apart && !(goes_on(&text[at + raw.len()..]) && is_part(raw.chars().next_back()))
     })
 }
 

@@ -59,7 +59,13 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
         match reader.begins {
             Begins::Page(_) => copied.push_str(&page(tokens, &part)),
             Begins::Script(_) => copied.push_str(&script(tokens, &part)),
-            _ if reader.kind.contains("JSON") => copied.push_str(&embedded(tokens, &part)),
+            _ if reader.kind.contains("JSON") => {
+                let (document, end) = embedded(tokens, &part);
+                copied.push_str(&document);
+                // A text of the same jobs may follow.
+                let rest = part.behind(part.line_of(end.saturating_sub(1)));
+                Lines::of(&report, &rest, tokens).copy(&rest, tokens, &mut copied);
+            }
             _ => Lines::of(&report, &part, tokens).copy(&part, tokens, &mut copied),
         }
     }
@@ -147,25 +153,29 @@ fn is_name_key(key: &str) -> bool {
     matches!(key, "hostname" | "nodename" | "jobname" | "filename" | "name" | "disk_device" | "disk")
 }
 
-/// Copies the first document of a part; one that is cut off is left out.
-fn embedded(tokens: &mut Tokens, part: &SourcePart<'_>) -> String {
+/// Copies the first document of a part, and returns the byte of the part behind it. A document that
+/// is cut off is left out.
+fn embedded(tokens: &mut Tokens, part: &SourcePart<'_>) -> (String, usize) {
     let text = part.text.trim_start();
-    let at = text.find('{').unwrap_or(text.len());
+    let at = part.text.len() - text.len();
     // A report begins with its first key where a line has it.
-    let text = if text.starts_with('"') { format!("{{{text}") } else { text[at..].to_string() };
+    let brace = if text.starts_with('"') { 0 } else { text.find('{').unwrap_or(text.len()) };
+    let lead = usize::from(text.starts_with('"'));
+    let text = format!("{}{}", &"{"[..lead], &text[brace..]);
     let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     let Some(Ok(mut document)) = documents.next() else {
         tokens.dropped += part.lines().count() as u64;
-        return String::new();
+        return (String::new(), part.text.len());
     };
+    let end = at + brace + documents.byte_offset() - lead;
     json(tokens, Label::Words, &mut document);
-    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    (serde_json::to_string_pretty(&document).unwrap_or_default() + "\n", end)
 }
 
 /// Copies a page whose tables are a document in a script.
 fn script(tokens: &mut Tokens, part: &SourcePart<'_>) -> String {
     let at = part.text.find(crate::format::pg_profile::DATA).unwrap_or(part.text.len());
-    let document = embedded(tokens, &part.from_byte(at));
+    let (document, _) = embedded(tokens, &part.from_byte(at));
     format!("<html><body><script>{}{}</script></body></html>\n", "const data=", document.trim_end())
 }
 

@@ -353,3 +353,17 @@ fn two_periods_are_compared_as_they_stand() {
     let failed = only(&changed).report.checks;
     assert_eq!(with(&failed, Habit), [("%Diff of two periods", "Redo size (bytes):")]);
 }
+
+/// A total that fell prints its quotients without their sign.
+#[test]
+fn a_total_that_fell_is_no_contradiction() {
+    let text = fixture!("awr_11204.txt").replacen(
+        "user commits                ",
+        "ges remote lock allocation                      -69            0.0            0.0\nuser commits                ",
+        1,
+    );
+    let failed = |text: &str| with(&only(text).report.checks, Fails).len();
+    let row = "ges remote lock allocation";
+    assert!(with(&only(&text).report.checks, Holds).iter().any(|(_, of)| *of == row));
+    assert_eq!(failed(&text), failed(fixture!("awr_11204.txt")));
+}

@@ -9,6 +9,7 @@ use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_figures::bound::BOUNDS;
+use plumb_findings::rules;
 use plumb_foreign::{READERS, Source, share, stored};
 use plumb_pages::{rendered, study};
 use plumb_record::share::Tokens;
@@ -114,5 +115,6 @@ fn own_names() -> Vec<String> {
     names.extend(Statistic::ALL.iter().map(|statistic| statistic.name()));
     names.extend(IoStream::ALL.iter().map(|stream| stream.name()));
     names.extend(BOUNDS.iter().map(|bound| bound.name));
+    names.extend(rules().map(|rule| rule.id));
     names.into_iter().map(str::to_string).chain(shipped()).collect()
 }

@@ -33,7 +33,7 @@ const OF_WORDS: &str = " event eventname waitevent waitclass 1stevent 2ndevent 1
     function/filename latchname enqueuetype(requestreason) namespace cache component pool poolname \
     category class mutextype location name nam platform role edition rac cluster cdb operation \
     nodetype jointype strategy rw ioengine querymode direction backendtype object context \
-    waiteventtype type wait call line getmode mutex buffer advisory suggestion snapshotset \
+    waiteventtype eventtype type wait call line getmode mutex buffer advisory suggestion snapshotset \
     1stevent statusoption status t d optype ";
 /// Words of titles of columns with names, even where their texts are numbers.
 const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid pid tid lid sid \
@@ -89,6 +89,7 @@ pub struct Tokens {
     taken: HashSet<String>,
     /// Numbers that are names, with the numbers that replace them.
     numbers: HashMap<String, usize>,
+    next_number: usize,
     /// Next number of a token, by its width.
     next: HashMap<usize, usize>,
     /// Lines and fields that were not understood and are left out.
@@ -105,6 +106,7 @@ impl Tokens {
             tokens: HashMap::new(),
             taken: HashSet::new(),
             numbers: HashMap::new(),
+            next_number: 0,
             next: HashMap::new(),
             dropped: 0,
         }
@@ -199,18 +201,21 @@ impl Tokens {
 
     /// Returns the text under a label as the copy has it.
     pub fn value(&mut self, label: Label, text: &str) -> String {
-        let stays = match label {
-            Label::Figures => is_figure(text) || self.is_missing(text),
-            Label::Times => is_figure(text) || is_stamp(text) || self.is_missing(text),
-            Label::Versions => return self.version(text),
-            Label::Words => self.is_listed(text) || self.is_cut(text),
-            Label::Values => is_figure(text) || self.is_missing(text) || self.is_listed(text),
-            // The name of the sum of rows.
-            Label::Names => matches!(text.trim_end_matches(':'), "Total" | "TOTAL" | "Sum" | "Avg"),
-            Label::Unknown => {
-                is_figure(text) && text.contains(|letter: char| letter.is_alphabetic() || letter == '%')
-            }
-        };
+        let is_sum = matches!(text.trim_end_matches(':'), "Total" | "TOTAL" | "Sum" | "Avg");
+        let stays = is_sum
+            || match label {
+                Label::Figures => is_figure(text) || self.is_missing(text),
+                Label::Times => is_figure(text) || is_stamp(text) || self.is_missing(text),
+                Label::Versions => return self.version(text),
+                Label::Words => self.is_listed(text) || self.is_cut(text),
+                Label::Values => is_figure(text) || self.is_missing(text) || self.is_listed(text),
+                // A number stays one, because readers take it for a figure or for an instance.
+                Label::Names if is_number(text) => return self.numbered(text),
+                Label::Names => false,
+                Label::Unknown => {
+                    is_figure(text) && text.contains(|letter: char| letter.is_alphabetic() || letter == '%')
+                }
+            };
         if stays { text.to_string() } else { self.hidden(text) }
     }
 
@@ -336,12 +341,18 @@ impl Tokens {
 
     /// Returns the text with a number for each number, for columns that readers take for figures.
     pub fn numbered(&mut self, text: &str) -> String {
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        if !is_number(text) {
             return self.hidden(text);
         }
         let width = text.len();
-        let next = self.numbers.len();
-        let number = *self.numbers.entry(text.to_string()).or_insert(next);
+        if let Some(number) = self.numbers.get(text) {
+            return format!("{number:0width$}");
+        }
+        // No number stays what it was.
+        self.next_number += usize::from(format!("{:0width$}", self.next_number) == text);
+        let number = self.next_number;
+        self.next_number += 1;
+        self.numbers.insert(text.to_string(), number);
         format!("{number:0width$}")
     }
 
@@ -363,6 +374,10 @@ impl Tokens {
     }
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// True for letters that separate words and stay: blanks and the punctuation of lists, predicates,
 /// paths and figures. All others are parts of words, so that no alphabet is told.
 fn is_mark(letter: char) -> bool {
@@ -370,7 +385,7 @@ fn is_mark(letter: char) -> bool {
 }
 
 /// Returns the token of this number: a letter that no figure begins with, and digits of base 36.
-/// One of four letters or more fills its width with underlines; too large a number needs more room.
+/// Zeros fill its width; too large a number needs more room.
 fn spelled(number: usize, width: usize) -> String {
     const ONE: &[u8] = b"qxzjvywufoln";
     if width == 1 && number < ONE.len() {
@@ -378,12 +393,12 @@ fn spelled(number: usize, width: usize) -> String {
     }
     let mut digits = Vec::new();
     let mut rest = number;
-    while rest > 0 || digits.len() < width.saturating_sub(1).min(3) {
+    while rest > 0 || digits.len() < width.saturating_sub(1) {
         digits.push(char::from_digit((rest % 36) as u32, 36).unwrap_or('0'));
         rest /= 36;
     }
     let digits: String = digits.into_iter().rev().collect();
-    format!("{:_<width$}", format!("x{digits}"))
+    format!("x{digits}")
 }
 
 #[cfg(test)]

@@ -436,7 +436,10 @@ fn totals(report: &Report) -> Vec<Consistency> {
         ("global_io_filetypes", "file types"),
     ] {
         for (key, own) in [("reads", "reads_per_s"), ("writes", "writes_per_s")] {
-            meet(&IO_PROFILE, &format!("{key} by {words}"), profile(key), of_section(section, own), 0.0);
+            let [reads, writes] =
+                ["reads", "writes"].map(|key| profile(key).map_or(0.0, |figure| figure.value));
+            let (of, found) = (format!("{key} by {words}"), of_section(section, own));
+            meet(&IO_PROFILE, &of, profile(key), found, reads + writes);
         }
     }
     checks

@@ -211,7 +211,7 @@ impl Walk {
             table.between.cells(text).into_iter().map(|name| named(name).to_string()).collect();
         let stamp = self.format.stamped.then(|| "time".to_string());
         let section = keyed(table.section);
-        let heading = Printed { raw: section.headings[0].to_string(), line };
+        let heading = Printed { raw: section.headings[0].printed.to_string(), line };
         let sheet = Sheet::new(Some(section), heading, stamp.into_iter().chain(names).collect());
         self.columns = sheet.columns[usize::from(self.format.stamped)..].to_vec();
         if self.report.run.begin.is_empty() {
@@ -271,8 +271,10 @@ impl Walk {
     fn pair(&mut self, line: u32, text: &str) -> bool {
         let Some(section) = self.format.pairs() else { return false };
         let pairs = pairs(text, section.columns);
-        let begins =
-            |column: usize| section.columns[column].headings.iter().any(|own| section.first.contains(own));
+        let begins = |column: usize| {
+            let mut own = section.columns[column].headings.iter();
+            own.any(|own| section.first.iter().any(|first| first.plain == own.plain))
+        };
         for (column, raw) in &pairs {
             let is_filled = self.pairs.get(*column).is_some_and(Option::is_some);
             if !self.has_pairs && !begins(*column) {
@@ -293,9 +295,9 @@ impl Walk {
         let pairs: Vec<Option<Printed>> = std::mem::take(&mut self.pairs);
         let found = pairs.into_iter().enumerate().filter_map(|(at, pair)| Some((at, pair?)));
         let (names, cells): (Vec<String>, Vec<Printed>) =
-            found.map(|(at, pair)| (section.columns[at].headings[0].to_string(), pair)).unzip();
+            found.map(|(at, pair)| (section.columns[at].headings[0].printed.to_string(), pair)).unzip();
         let Some(line) = cells.iter().map(|cell| cell.line).min() else { return };
-        let heading = Printed { raw: section.headings[0].to_string(), line };
+        let heading = Printed { raw: section.headings[0].printed.to_string(), line };
         let mut sheet = Sheet::new(Some(section), heading, names);
         sheet.push(line, cells);
         self.report.sheets.push(sheet);
@@ -432,7 +434,7 @@ fn pairs(text: &str, columns: &[Known]) -> Vec<(usize, String)> {
     let Some((name, value)) = split_pair(first) else { return found };
     let column = |name: &str| {
         let sought = plain(name);
-        columns.iter().position(|column| column.headings.iter().any(|own| plain(own) == sought))
+        columns.iter().position(|column| column.headings.iter().any(|own| own.plain == sought))
     };
     let (bare, note) = value.split_once(" (").map_or((value, ""), |(bare, note)| (bare, note));
     let noted = format!("{name} ({note}");
