@@ -94,6 +94,7 @@ pub fn record(seen: &Evidence) -> Record {
         measures: users::measured(users.as_ref()),
         users,
         command: None,
+        plan: None,
         imported: None,
         snoop: None,
         server: None,

@@ -373,6 +373,10 @@ impl Table {
         let blanks = operation.len() - operation.trim_start().len();
         let used = of(Column::Used).trim();
         let passes = used.split_once('(').and_then(|(_, passes)| passes.strip_suffix(')'));
+        // SQL Monitor has further lines of an operator's activity.
+        if of(Column::Id).trim().is_empty() && operation.trim().is_empty() {
+            return Ok(None);
+        }
         // SQL Monitor has an arrow at an operator that runs.
         if of(Column::Id).trim().starts_with('-') && !of(Column::Id).contains("->") {
             return Ok(None);
