@@ -81,6 +81,9 @@ impl Plans {
     }
 }
 
+/// Figures of [`FIGURES`] that are columns of an executed plan.
+const COLUMNS: usize = 6;
+
 /// A figure of operators, in the order of the columns.
 type Shown = (&'static str, fn(&PlanOperation) -> String);
 
@@ -356,7 +359,7 @@ fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {
 
 fn operators(plan: &ExecutionPlan) -> Table {
     let is_shown = |(_, of): &&Shown| plan.operations.iter().any(|operation| !of(operation).is_empty());
-    let figures: Vec<&Shown> = FIGURES.iter().filter(is_shown).collect();
+    let figures: Vec<&Shown> = FIGURES.iter().take(columns(plan)).filter(is_shown).collect();
     let own = own_times(plan);
     let mut table = Table::default().numbers(["Id"]).wrapped("Operation", NAMED).wrapped("Name", NAMED);
     for (title, _) in &figures {
@@ -391,11 +394,23 @@ fn operators(plan: &ExecutionPlan) -> Table {
     table
 }
 
+/// Returns the number of figures that are columns. A page has no room for all of an executed plan.
+fn columns(plan: &ExecutionPlan) -> usize {
+    let has_rows = plan.operations.iter().any(|operation| operation.rows.is_some());
+    if has_rows { COLUMNS } else { FIGURES.len() }
+}
+
 fn details(plan: &ExecutionPlan) -> Option<Table> {
     let mut table = Table::default().numbers(["Id"]).wrapped("Other figures", CONDITION);
-    for operation in plan.operations.iter().filter(|operation| !operation.details.is_empty()) {
-        let all = operation.details.iter().map(|detail| format!("{} {}", detail.name, detail.text));
-        table.row(cells![operation.id.to_string(), all.collect::<Vec<_>>().join(", ")]);
+    for operation in &plan.operations {
+        let others = FIGURES.iter().skip(columns(plan));
+        let named = others.map(|(title, of)| (title.to_string(), of(operation)));
+        let details = operation.details.iter().map(|detail| (detail.name.clone(), detail.text.clone()));
+        let all = named.chain(details).filter(|(_, text)| !text.is_empty());
+        let all: Vec<String> = all.map(|(name, text)| format!("{name} {text}")).collect();
+        if !all.is_empty() {
+            table.row(cells![operation.id.to_string(), all.join(", ")]);
+        }
     }
     (!table.rows.is_empty()).then_some(table)
 }
