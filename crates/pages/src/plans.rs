@@ -81,7 +81,7 @@ impl Plans {
     }
 }
 
-/// Figures of [`FIGURES`] that are columns of an executed plan.
+/// Most figures of [`FIGURES`] that are columns of an executed plan.
 const COLUMNS: usize = 6;
 
 /// A figure of operators, in the order of the columns.
@@ -358,8 +358,7 @@ fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {
 }
 
 fn operators(plan: &ExecutionPlan) -> Table {
-    let is_shown = |(_, of): &&Shown| plan.operations.iter().any(|operation| !of(operation).is_empty());
-    let figures: Vec<&Shown> = FIGURES.iter().take(columns(plan)).filter(is_shown).collect();
+    let (figures, _) = columns(plan);
     let own = own_times(plan);
     let mut table = Table::default().numbers(["Id"]).wrapped("Operation", NAMED).wrapped("Name", NAMED);
     for (title, _) in &figures {
@@ -394,17 +393,22 @@ fn operators(plan: &ExecutionPlan) -> Table {
     table
 }
 
-/// Returns the number of figures that are columns. A page has no room for all of an executed plan.
-fn columns(plan: &ExecutionPlan) -> usize {
-    let has_rows = plan.operations.iter().any(|operation| operation.rows.is_some());
-    if has_rows { COLUMNS } else { FIGURES.len() }
+/// Returns the figures that are columns, and those below the table. A page has no room for all of
+/// an executed plan.
+fn columns(plan: &ExecutionPlan) -> (Vec<&'static Shown>, Vec<&'static Shown>) {
+    let is_shown = |(_, of): &&Shown| plan.operations.iter().any(|operation| !of(operation).is_empty());
+    let mut shown: Vec<&Shown> = FIGURES.iter().filter(is_shown).collect();
+    let was_executed = plan.operations.iter().any(|operation| operation.rows.is_some());
+    let count = if was_executed { COLUMNS } else { shown.len() };
+    let others = shown.split_off(count.min(shown.len()));
+    (shown, others)
 }
 
 fn details(plan: &ExecutionPlan) -> Option<Table> {
     let mut table = Table::default().numbers(["Id"]).wrapped("Other figures", CONDITION);
+    let (_, others) = columns(plan);
     for operation in &plan.operations {
-        let others = FIGURES.iter().skip(columns(plan));
-        let named = others.map(|(title, of)| (title.to_string(), of(operation)));
+        let named = others.iter().map(|(title, of)| (title.to_string(), of(operation)));
         let details = operation.details.iter().map(|detail| (detail.name.clone(), detail.text.clone()));
         let all = named.chain(details).filter(|(_, text)| !text.is_empty());
         let all: Vec<String> = all.map(|(name, text)| format!("{name} {text}")).collect();

@@ -29,7 +29,13 @@ pub(super) type Numbered<'a> = (u32, Cow<'a, str>);
 
 /// Returns the lines without fences, and with letters for the entities of HTML.
 pub(super) fn opened(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
-    let kept = lines.into_iter().filter(|(_, line)| !line.trim_start().starts_with("```"));
+    // The elements of a table are no lines of the plan in it.
+    let left_out = ["```", "<table", "</table", "<tr", "</tr", "<th", "</th"];
+    let is_left_out = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with(['`', '<']) && left_out.iter().any(|begin| line.starts_with(begin))
+    };
+    let kept = lines.into_iter().filter(|(_, line)| !is_left_out(line));
     kept.map(|(number, line)| (number, unmarked(decoded(line)))).collect()
 }
 
@@ -69,7 +75,12 @@ fn decoded(line: Cow<'_, str>) -> Cow<'_, str> {
 pub(super) fn plain(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
     let unframed: Vec<Numbered<'_>> =
         lines.into_iter().filter_map(|(number, line)| Some((number, unframed(line)?))).collect();
-    joined(without_leads(unquoted(undoubled(unframed))))
+    let lines = undoubled(unframed);
+    // Its lines begin with quotes, and with nothing else.
+    match lines.iter().any(|(_, line)| line.contains("\"Node Type\"")) {
+        true => joined(lines),
+        false => joined(without_leads(unquoted(lines))),
+    }
 }
 
 /// Returns the lines of a value in CSV, whose quotes are doubled, as they were.

@@ -122,7 +122,7 @@ pub(super) fn xml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
                 open.push(Element { tag, line: *number, text: String::new(), children: Vec::new() });
             }
         }
-        if rest.contains('<') {
+        if rest.contains('<') && !open.is_empty() {
             broken = rest.to_string();
         } else if let Some(element) = open.last_mut() {
             element.text.push_str(rest);

@@ -458,6 +458,8 @@ fn sql_monitor_has_a_heading_of_two_lines() {
     let values = [&scan.starts, &scan.expected_rows, &scan.rows, &scan.reads, &scan.cost];
     let values = values.map(|figure| figure.as_ref().map(|figure| figure.value));
     assert_eq!(values, [1.0, 57e6, 57e6, 6532.0, 110e3].map(Some));
+    let timed = &plans(&format!("Global Information\n-----\n Duration    :  12s\n\n{text}"))[0];
+    assert_eq!(timed.time().map(|time| time.value), Some(12.0));
     // Further lines have more of an operator's activity.
     let more = "        |      |                     |       |         |      |       |          |      | Cpu (2) |\n=====\n";
     let two = text.trim_end().trim_end_matches('=').to_string() + more.trim_start();
