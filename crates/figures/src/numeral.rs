@@ -61,7 +61,8 @@ fn exponent(rest: &str) -> Option<(i32, &str)> {
     let Some(behind) = rest.strip_prefix(['E', 'e']) else { return Some((0, rest)) };
     let signed = behind.strip_prefix(['+', '-']).unwrap_or(behind);
     let end = signed.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(signed.len());
-    if behind.is_empty() {
+    // The multiple of Oracle's largest numbers of rows.
+    if rest == "E" {
         return Some((0, rest));
     }
     let at = behind.len() - signed.len() + end;

@@ -257,11 +257,7 @@ impl<'a> PostgresTarget<'a> {
     }
 
     /// Returns the plan of the work on a server that is started for it.
-    fn plan(
-        &self,
-        settings: &[Assignment],
-        cancel: &Cancel,
-    ) -> Result<Option<String>, PostgresError> {
+    fn plan(&self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, PostgresError> {
         let Some(loaded) = self.loaded_for(settings) else { return Ok(None) };
         let run = self.request(loaded, settings)?;
         let execution = self.execution()?;
@@ -389,20 +385,13 @@ impl Target for PostgresTarget<'_> {
         made
     }
 
-    fn explain(
-        &mut self,
-        settings: &[Assignment],
-        cancel: &Cancel,
-    ) -> Result<Option<String>, NoRecord> {
+    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, NoRecord> {
         no_record(self.plan(settings, cancel), cancel)
     }
 }
 
 /// Returns a result of a step that an interrupt may have ended.
-pub(crate) fn no_record<T>(
-    made: Result<T, PostgresError>,
-    cancel: &Cancel,
-) -> Result<T, NoRecord> {
+pub(crate) fn no_record<T>(made: Result<T, PostgresError>, cancel: &Cancel) -> Result<T, NoRecord> {
     made.map_err(|error| match cancel.check() {
         Err(_) => NoRecord::Interrupted,
         Ok(()) => NoRecord::Failed(error.into()),

@@ -277,8 +277,7 @@ impl Execution<'_> {
     /// Adds the plan of an arm to its warm-up run, because no figure of that is used.
     fn explained(&mut self, cell: Cell, record: Record) -> Result<Record, NoRecord> {
         let runs = &self.bundle.contents().runs;
-        let has_plan =
-            |run: &RunRecord| run.record.as_ref().is_some_and(|record| record.plan.is_some());
+        let has_plan = |run: &RunRecord| run.record.as_ref().is_some_and(|record| record.plan.is_some());
         let is_known = runs.iter().any(|run| run.arm_index == cell.arm && has_plan(run));
         if cell.block > 0 || is_known {
             return Ok(record);

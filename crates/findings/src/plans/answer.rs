@@ -82,7 +82,9 @@ fn alone(plan: &ExecutionPlan) -> String {
         parts.push(format!("{} has {share:.0}% of the {of}", called(&plan.operations[at])));
     }
     if plan.tree == PlanTree::Unknown {
-        parts.push("which operator took it is not known, because the blanks before operators were lost".into());
+        parts.push(
+            "which operator took it is not known, because the blanks before operators were lost".into(),
+        );
     }
     let root = plan.operations.first();
     if let Some(buffers) = root.and_then(|root| root.buffers.as_ref()) {

@@ -71,7 +71,8 @@ const RULES: &[Rule] = &[
         command: "study",
         options: Options::Parameters,
         idle: |study| {
-            StudyOf::of(study).only("a workload with --factor, or a file", &[StudyOf::Workload, StudyOf::Written])
+            StudyOf::of(study)
+                .only("a workload with --factor, or a file", &[StudyOf::Workload, StudyOf::Written])
         },
     },
     Rule {

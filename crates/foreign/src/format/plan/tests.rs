@@ -284,7 +284,9 @@ fn of_html(text: &str) -> String {
     let letters = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;"), ("  ", "&nbsp; ")];
     let text = letters.into_iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to));
     let rows = each(&text, "  <tr valign=\"top\">\n    <td align=\"left\">", "</td>\n  </tr>");
-    format!("<table border=\"1\">\n  <tr>\n    <th align=\"center\">QUERY PLAN</th>\n  </tr>\n{rows}</table>\n")
+    format!(
+        "<table border=\"1\">\n  <tr>\n    <th align=\"center\">QUERY PLAN</th>\n  </tr>\n{rows}</table>\n"
+    )
 }
 
 /// A text as psql prints it with `\pset format wrapped`.
