@@ -61,6 +61,10 @@ fn exponent(rest: &str) -> Option<(i32, &str)> {
     let Some(behind) = rest.strip_prefix(['E', 'e']) else { return Some((0, rest)) };
     let signed = behind.strip_prefix(['+', '-']).unwrap_or(behind);
     let end = signed.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(signed.len());
+    // The multiple of Oracle's largest numbers of rows.
+    if rest == "E" {
+        return Some((0, rest));
+    }
     let at = behind.len() - signed.len() + end;
     let exponent: i32 = behind[..at].parse().ok()?;
     (exponent.abs() <= 300).then_some((exponent, &behind[at..]))

@@ -332,6 +332,8 @@ fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
         ("G" | "GB", _) => scaled(3),
         ("T" | "TB", _) => scaled(4),
         ("P" | "PB", _) => scaled(5),
+        // The rows that Oracle expects at most.
+        ("E", _) if unit.quantity == Quantity::Count => scaled(6),
         _ => None,
     }
 }

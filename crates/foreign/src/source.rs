@@ -183,7 +183,7 @@ impl Source {
     /// Decodes the bytes of a file.
     #[must_use]
     pub fn of(path: &Path, bytes: &[u8]) -> Source {
-        let text = line_ends(&decoded(bytes));
+        let text = line_ends(decoded(bytes));
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let starts: Vec<usize> = std::iter::once(0).chain(ends).filter(|at| *at < text.len()).collect();
         let sha256 = plumb_units::hex(Sha256::digest(bytes).as_slice());
@@ -302,18 +302,12 @@ fn utf8_or_latin1(bytes: &[u8]) -> String {
 }
 
 /// Returns the text with LF as the only line end, and blanks for form feeds and NULs.
-fn line_ends(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\r' if letters.peek() == Some(&'\n') => {}
-            '\r' => plain.push('\n'),
-            '\u{c}' | '\0' => plain.push(' '),
-            letter => plain.push(letter),
-        }
+fn line_ends(text: String) -> String {
+    // Most files have none of these.
+    if !text.bytes().any(|byte| matches!(byte, b'\r' | 0xC | 0)) {
+        return text;
     }
-    plain
+    text.replace("\r\n", "\n").replace('\r', "\n").replace(['\u{c}', '\0'], " ")
 }
 
 #[cfg(test)]

@@ -81,6 +81,9 @@ impl Plans {
     }
 }
 
+/// Most figures of [`FIGURES`] that are columns of an executed plan.
+const COLUMNS: usize = 6;
+
 /// A figure of operators, in the order of the columns.
 type Shown = (&'static str, fn(&PlanOperation) -> String);
 
@@ -355,8 +358,7 @@ fn plan_section(number: usize, arm: &PlanArm, count: usize) -> Section {
 }
 
 fn operators(plan: &ExecutionPlan) -> Table {
-    let is_shown = |(_, of): &&Shown| plan.operations.iter().any(|operation| !of(operation).is_empty());
-    let figures: Vec<&Shown> = FIGURES.iter().filter(is_shown).collect();
+    let (figures, _) = columns(plan);
     let own = own_times(plan);
     let mut table = Table::default().numbers(["Id"]).wrapped("Operation", NAMED).wrapped("Name", NAMED);
     for (title, _) in &figures {
@@ -391,11 +393,28 @@ fn operators(plan: &ExecutionPlan) -> Table {
     table
 }
 
+/// Returns the figures that are columns, and those below the table. A page has no room for all of
+/// an executed plan.
+fn columns(plan: &ExecutionPlan) -> (Vec<&'static Shown>, Vec<&'static Shown>) {
+    let is_shown = |(_, of): &&Shown| plan.operations.iter().any(|operation| !of(operation).is_empty());
+    let mut shown: Vec<&Shown> = FIGURES.iter().filter(is_shown).collect();
+    let was_executed = plan.operations.iter().any(|operation| operation.rows.is_some());
+    let count = if was_executed { COLUMNS } else { shown.len() };
+    let others = shown.split_off(count.min(shown.len()));
+    (shown, others)
+}
+
 fn details(plan: &ExecutionPlan) -> Option<Table> {
     let mut table = Table::default().numbers(["Id"]).wrapped("Other figures", CONDITION);
-    for operation in plan.operations.iter().filter(|operation| !operation.details.is_empty()) {
-        let all = operation.details.iter().map(|detail| format!("{} {}", detail.name, detail.text));
-        table.row(cells![operation.id.to_string(), all.collect::<Vec<_>>().join(", ")]);
+    let (_, others) = columns(plan);
+    for operation in &plan.operations {
+        let named = others.iter().map(|(title, of)| (title.to_string(), of(operation)));
+        let details = operation.details.iter().map(|detail| (detail.name.clone(), detail.text.clone()));
+        let all = named.chain(details).filter(|(_, text)| !text.is_empty());
+        let all: Vec<String> = all.map(|(name, text)| format!("{name} {text}")).collect();
+        if !all.is_empty() {
+            table.row(cells![operation.id.to_string(), all.join(", ")]);
+        }
     }
     (!table.rows.is_empty()).then_some(table)
 }

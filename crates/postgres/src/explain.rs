@@ -14,6 +14,7 @@ use crate::PostgresError;
 use crate::address::ServerAddress;
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::session::{SESSION, Served};
 use std::error::Error;
 use tokio_postgres::types::{FromSql, Type};
 
@@ -34,14 +35,23 @@ pub fn explain(
     arms: &[Vec<(String, String)>],
     rights: QueryRights,
 ) -> Result<Vec<String>, PostgresError> {
-    let mut client = address.open_for_query("plumb plans")?;
-    client.works();
-    arms.iter().map(|settings| one(&mut client, address, query, settings, rights)).collect()
+    let client = &mut address.open_for_query("plumb plans")?;
+    arms.iter().map(|settings| one(client, address, query, settings, rights)).collect()
+}
+
+/// Executes the query of a workload once in a new session, with these settings.
+pub(crate) fn of_work(
+    server: &dyn Served,
+    query: &str,
+    settings: &[(String, String)],
+) -> Result<String, PostgresError> {
+    let client = &mut server.open(SESSION, Box::new(|_| {}))?;
+    one(client, server, query, settings, QueryRights::Read)
 }
 
 fn one(
     client: &mut Client,
-    address: &ServerAddress,
+    server: &dyn Served,
     query: &str,
     settings: &[(String, String)],
     rights: QueryRights,
@@ -50,7 +60,8 @@ fn one(
         QueryRights::Read => "BEGIN READ ONLY",
         QueryRights::Write => "BEGIN",
     };
-    let failed = |during: &str, error: &ClientError| address.failed(during, error);
+    let failed = |during: &str, error: &ClientError| server.failed(during, error);
+    client.works();
     client.batch_execute(begin).map_err(|error| failed("the transaction", &error))?;
     for (name, value) in settings {
         let set = client.execute("select pg_catalog.set_config($1, $2, true)", &[name, value]);

@@ -58,7 +58,7 @@ pub struct PostgresRun {
 }
 
 impl PostgresRun {
-    fn work(&self) -> Result<Work, PostgresError> {
+    pub(crate) fn work(&self) -> Result<Work, PostgresError> {
         let execution = workload::execution(&self.workload)?;
         let mut work = Work::of(execution.workload());
         let values = self.parameters.iter();

@@ -11,6 +11,7 @@
 use crate::PostgresError;
 use crate::cluster::{Cluster, Creation};
 use crate::ending::end_server;
+use crate::explain;
 use crate::golden::DirectoryHash;
 use crate::installation::Installation;
 use crate::receipts::{is_on, rule_of};
@@ -18,7 +19,7 @@ use crate::run::{PostgresRun, WORDS, Way, of, options};
 use crate::session::ServerSession;
 use crate::vocabulary::{NAME, Postgres};
 use crate::workload::{self, ServerWork, parameter};
-use plumb_events::clock;
+use plumb_events::{Cancel, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_io::named_directory;
 use plumb_record::{Check, Device, Record};
@@ -254,6 +255,20 @@ impl<'a> PostgresTarget<'a> {
             command_line: self.opening.command_line.clone(),
         })
     }
+
+    /// Returns the plan of the work on a server that is started for it.
+    fn plan(&self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, PostgresError> {
+        let Some(loaded) = self.loaded_for(settings) else { return Ok(None) };
+        let run = self.request(loaded, settings)?;
+        let execution = self.execution()?;
+        let Some(query) = execution.query(&run.work()?)? else { return Ok(None) };
+        let borrowed = loaded.cluster.borrowed();
+        let options = options(execution, &borrowed.installation, &run.settings);
+        let server = borrowed.start(&of(&options, Way::Start), cancel)?;
+        let plan = explain::of_work(&server, &query, &of(&options, Way::Session))?;
+        server.stop()?;
+        Ok(Some(plan))
+    }
 }
 
 /// Returns the directory of a study with those that its arms name, each with its device.
@@ -354,7 +369,7 @@ impl Target for PostgresTarget<'_> {
         Canary::sing(files.iter().max_by_key(|file| size(file)).map(PathBuf::as_path))
     }
 
-    fn run(&mut self, settings: &[Assignment], cancel: &plumb_events::Cancel) -> Result<Record, NoRecord> {
+    fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord> {
         let Some(loaded) = self.loaded_for(settings) else {
             let why = format!("study {}: no data directory was made with its settings", self.study);
             return Err(NoRecord::Failed(why.into()));
@@ -369,6 +384,18 @@ impl Target for PostgresTarget<'_> {
         }
         made
     }
+
+    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, NoRecord> {
+        no_record(self.plan(settings, cancel), cancel)
+    }
+}
+
+/// Returns a result of a step that an interrupt may have ended.
+pub(crate) fn no_record<T>(made: Result<T, PostgresError>, cancel: &Cancel) -> Result<T, NoRecord> {
+    made.map_err(|error| match cancel.check() {
+        Err(_) => NoRecord::Interrupted,
+        Ok(()) => NoRecord::Failed(error.into()),
+    })
 }
 
 impl Runner for Postgres {

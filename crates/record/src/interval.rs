@@ -243,6 +243,7 @@ impl Record {
             settings: self.settings.clone(),
             measures: Vec::new(),
             command: None,
+            plan: None,
             imported: None,
             snoop: None,
             server: self.server.clone(),

@@ -196,6 +196,10 @@ pub struct Record {
     /// The command, if the run was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandRun>,
+    /// Plan of the work as the database printed it, of a further execution with times; only the
+    /// warm-up runs of a study have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     /// The report of another program that the record was read from; none for a run of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,

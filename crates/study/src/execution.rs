@@ -19,6 +19,7 @@ use crate::plan::{Cell, Plan, Until};
 use crate::targets::{Failure, NoRecord, Preparation, Target};
 use crate::{StudyError, analysis};
 use plumb_events::{Cancel, clock};
+use plumb_record::Record;
 use plumb_units::Nanos;
 use std::collections::BTreeSet;
 
@@ -246,7 +247,8 @@ impl Execution<'_> {
         let canary = self.target.sing();
         let start_ns = (self.before + clock::now().saturating_sub(self.begin)).0;
         let number = self.bundle.contents().runs.last().map_or(1, |run| run.number + 1);
-        let (ended, record) = match self.target.run(&self.plan.arm_settings(cell.arm), self.cancel) {
+        let made = self.target.run(&self.plan.arm_settings(cell.arm), self.cancel);
+        let (ended, record) = match made.and_then(|record| self.explained(cell, record)) {
             Ok(record) => match record.stopped_ns {
                 None => (Ended::Finished, Some(record)),
                 // The suspension is part of its time, so no figure of it may be used.
@@ -268,6 +270,18 @@ impl Execution<'_> {
             record,
         })?;
         Ok(Some(()))
+    }
+
+    /// Adds the plan of an arm to its warm-up run, because no figure of that is used.
+    fn explained(&mut self, cell: Cell, record: Record) -> Result<Record, NoRecord> {
+        let runs = &self.bundle.contents().runs;
+        let has_plan = |run: &RunRecord| run.record.as_ref().is_some_and(|record| record.plan.is_some());
+        let is_known = runs.iter().any(|run| run.arm_index == cell.arm && has_plan(run));
+        if cell.block > 0 || is_known {
+            return Ok(record);
+        }
+        let plan = self.target.explain(&self.plan.arm_settings(cell.arm), self.cancel)?;
+        Ok(Record { plan, ..record })
     }
 
     /// Keeps the standard error of a failed run, so that the reason can name the file.

@@ -26,6 +26,7 @@ fn the_syntax_of_reports_is_read_with_its_rounding() {
         ("7.E+05", FigureUnit::PER_S, (650_000.0, 700_000.0, 750_000.0)),
         ("1.3497E+07", FigureUnit::COUNT, (13_496_500.0, 13_497_000.0, 13_497_500.0)),
         ("7.1E+04", FigureUnit::PER_S, (70_500.0, 71_000.0, 71_500.0)),
+        ("18E", FigureUnit::COUNT, (17.5e18, 18e18, 18.5e18)),
         ("616.4", FigureUnit::NARROW_COUNT, (616_350.0, 616_400.0, 616_450.0)),
         ("937", FigureUnit::NARROW_COUNT, (937.0, 937.0, 937.0)),
         ("5184.7K", FigureUnit::NARROW_COUNT, (5_184_650.0, 5_184_700.0, 5_184_750.0)),

@@ -59,8 +59,13 @@ fn own(plan: &ExecutionPlan, of: Measure) -> Vec<Option<f64>> {
     let value = |at: usize| {
         of(&plan.operations[at]).map(|figure| figure.value).filter(|_| plan.tree != PlanTree::Unknown)
     };
-    let below = |inputs: &Vec<usize>| inputs.iter().filter_map(|input| value(*input)).sum::<f64>();
     let inputs = plan.inputs();
+    // An operator without a figure, such as that of a parallel server, has that of its inputs.
+    let mut wholes = vec![0.0; plan.operations.len()];
+    for at in (0..wholes.len()).rev() {
+        wholes[at] = value(at).unwrap_or_else(|| inputs[at].iter().map(|input| wholes[*input]).sum());
+    }
+    let below = |inputs: &Vec<usize>| inputs.iter().map(|input| wholes[*input]).sum::<f64>();
     // Processes may have spent more time below an operator than the one that waited in it.
     (0..plan.operations.len()).map(|at| Some((value(at)? - below(&inputs[at])).max(0.0))).collect()
 }
@@ -76,14 +81,20 @@ fn alone(plan: &ExecutionPlan) -> String {
         let share = 100.0 * value / all;
         parts.push(format!("{} has {share:.0}% of the {of}", called(&plan.operations[at])));
     }
+    if plan.tree == PlanTree::Unknown {
+        parts.push(
+            "which operator took it is not known, because the blanks before operators were lost".into(),
+        );
+    }
     let root = plan.operations.first();
     if let Some(buffers) = root.and_then(|root| root.buffers.as_ref()) {
         let reads = root.and_then(|root| root.reads.as_ref()).filter(|reads| reads.value > 0.0);
         let time = root
             .and_then(|root| root.read_time.as_ref())
             .map_or(String::new(), |it| format!(" in {}", it.text));
-        let reads =
-            reads.map_or(String::new(), |reads| format!(", of these {} read from disk{time}", reads.text));
+        let reads = reads.map_or(String::new(), |reads| {
+            format!(", {}{} read from disk{time}", of_these(reads.value <= buffers.value), reads.text)
+        });
         parts.push(format!("{} buffers{reads}", buffers.text));
     }
     parts.extend(compilation(plan));
@@ -94,6 +105,11 @@ fn alone(plan: &ExecutionPlan) -> String {
         (None, None) => format!("{} operators", plan.operations.len()),
     };
     format!("{head}: {}", parts.join("; "))
+}
+
+/// Returns how reads belong to buffers: those of temporary segments in Oracle are in addition.
+fn of_these(are_within: bool) -> &'static str {
+    if are_within { "of these " } else { "with temporary segments " }
 }
 
 /// Two plans of one statement with their matching.
@@ -143,7 +159,8 @@ impl<'p> Pair<'p> {
         );
         parts.extend(if is_same { Vec::new() } else { self.changes() });
         parts.extend(self.buffers(is_same));
-        parts.extend(self.lost_indexes().map(|index| format!("plan {number} has no index {index}")));
+        let lost: Vec<&str> = self.lost_indexes().collect();
+        parts.extend((!lost.is_empty()).then(|| format!("plan {number} has no index {}", lost.join(", "))));
         parts.extend(self.beside());
         parts.extend(self.slow_estimate());
         if parts.len() == usize::from(is_same) {
@@ -300,10 +317,11 @@ impl<'p> Pair<'p> {
         if !is_apart(own.value, theirs.value) && !is_apart(reads[0], reads[1]) {
             return None;
         }
+        let of = of_these(reads[0] <= own.value && reads[1] <= theirs.value);
         let read = match reads {
             [0.0, 0.0] => String::new(),
-            [0.0, theirs] => format!(", of these {} read from disk", count(theirs)),
-            [own, theirs] => format!(", of these {} and {} read from disk", count(own), count(theirs)),
+            [0.0, other] => format!(", {of}{} read from disk", count(other)),
+            [first, other] => format!(", {of}{} and {} read from disk", count(first), count(other)),
         };
         Some(format!("{} to {} buffers{read}", own.text, theirs.text))
     }

@@ -63,7 +63,10 @@ pub fn by_query(plans: &[ExecutionPlan]) -> Vec<QueryPlans> {
     for (at, plan) in plans.iter().enumerate() {
         let (key, shown) = match plan.query.is_empty() {
             true => (hashes[at].clone(), plan.operations.first().map_or_else(String::new, super::called)),
-            false => (normalised(&plan.query), normalised(&plan.query)),
+            false => {
+                let query = normalised(&plan.query);
+                (query.clone(), query)
+            }
         };
         let place = *known.entry(key).or_insert_with(|| {
             queries.push((shown, Vec::new()));

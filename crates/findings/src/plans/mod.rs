@@ -142,7 +142,7 @@ fn reads(plan: &ExecutionPlan) -> Option<Finding> {
         of(one).total_cmp(&of(two))
     });
     let most = most.map_or(String::new(), |it| format!(", most by {}", called(it)));
-    let evidence = format!("{} of {} buffers were read{most}; {evidence}", reads.text, buffers.text);
+    let evidence = format!("{} blocks were read for {} buffers{most}; {evidence}", reads.text, buffers.text);
     let advice =
         "execute it again: without these reads the cache was cold, otherwise its blocks do not fit the cache";
     Some(finding("P7", what, evidence, advice.to_string()))

@@ -23,6 +23,7 @@ pub(crate) fn large_sort() -> Record {
         imported: None,
         scan: None,
         users: None,
+        plan: None,
         snoop: None,
         server: None,
         schema_version: SCHEMA_VERSION,

@@ -67,8 +67,19 @@ const RULES: &[Rule] = &[
             StudyOf::of(study).only("--command or --factor", &[StudyOf::Command, StudyOf::Workload])
         },
     },
-    Rule { command: "study", options: Options::Parameters, idle: not_of_a_workload },
-    Rule { command: "study", options: Options::Named(&["set"]), idle: not_of_a_workload },
+    Rule {
+        command: "study",
+        options: Options::Parameters,
+        idle: |study| {
+            StudyOf::of(study)
+                .only("a workload with --factor, or a file", &[StudyOf::Workload, StudyOf::Written])
+        },
+    },
+    Rule {
+        command: "study",
+        options: Options::Named(&["set"]),
+        idle: |study| StudyOf::of(study).only("a workload with --factor", &[StudyOf::Workload]),
+    },
     Rule {
         command: "study",
         options: Options::Named(&["factor"]),
@@ -149,10 +160,6 @@ impl StudyOf {
         (!these.contains(&self))
             .then(|| format!("it is an option of studies of {what}, and {}", self.shown()))
     }
-}
-
-fn not_of_a_workload(study: &ArgMatches) -> Option<String> {
-    StudyOf::of(study).only("a workload with --factor", &[StudyOf::Workload])
 }
 
 fn listed(list: &ArgMatches, these: &[&str]) -> Option<String> {
@@ -449,8 +456,8 @@ mod tests {
             ),
             (
                 &["study", "--command", "true {x}", "--factor", "x=1,2", "--sessions", "8"],
-                "--sessions: it is an option of studies of a workload with --factor, and this is one of a command; leave it \
-                 out",
+                "--sessions: it is an option of studies of a workload with --factor, or a file, and this is one of a command; \
+                 leave it out",
             ),
             (
                 &["study", "--resume", "b", "--factor", "x=1,2"],

@@ -107,17 +107,18 @@ fn of_file(file: &Path) -> Result<Vec<ExecutionPlan>, Failure> {
     read.map_err(|error| Failure::run(error.to_string()))
 }
 
-/// Reads the plan that the typical run of an arm printed, as that of EXPLAIN in a study of
-/// commands.
+/// Reads the plan that a study kept of an arm, otherwise the one that its typical run printed.
 fn of_bundle(named: &str) -> Result<Vec<ExecutionPlan>, Failure> {
     let period = period(named, KINDS)?;
-    let output = period.typical().and_then(|run| run.command.as_ref()).map(|command| command.output.as_str());
-    let Some(output) = output else {
+    let command = period.typical().and_then(|run| run.command.as_ref());
+    let printed = period.plan.as_ref().or(command.map(|command| &command.output));
+    let Some(printed) = printed.filter(|printed| !printed.is_empty()) else {
         return Err(Failure::run(format!(
-            "{named} has no plan: its runs are no commands whose output is kept; use --target for a server"
+            "{named} has no plan: its study kept none, and its runs printed none; a study has plans of scan and slob on \
+             PostgreSQL, or by `explain` of its [command]"
         )));
     };
-    let read = plan::read(&Source::of(Path::new(named), output.as_bytes()));
+    let read = plan::read(&Source::of(Path::new(named), printed.as_bytes()));
     let mut plans = read.map_err(|error| Failure::run(error.to_string()))?;
     for plan in &mut plans {
         plan.name = period.arm.clone().unwrap_or_else(|| named.to_string());

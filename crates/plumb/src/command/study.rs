@@ -237,6 +237,15 @@ fn in_places(file: &str, text: &str, arguments: &Study) -> Result<definition::St
     if let Some(server) = &arguments.server {
         draft.set_in("--server", "settings", "server", server.as_str());
     }
+    for (option, name, value) in &arguments.parameters.given {
+        let origin = format!("--{option} {value}");
+        if !draft.replace_in(&origin, "settings", name, value) {
+            let file = file.trim_end_matches(".toml");
+            return Err(Failure::usage(format!(
+                "{origin}: the study {file} has no {name} under [settings]; leave it out"
+            )));
+        }
+    }
     places::fill(&mut draft, &arguments.conduct.path)?;
     Ok(draft.check(KINDS).map_err(StudyError::from)?)
 }

@@ -157,3 +157,66 @@ fn plans_of_a_log_are_listed_by_query_and_compared_by_number() {
         "{answer}"
     );
 }
+
+/// A study whose commands print plans as a server would.
+const KEPT: &str = r#"
+target = "command"
+name = "kept"
+title = "x"
+question = "x"
+blocks = 5
+[command]
+run = "echo {scale} {level}"
+explain = "cat {level}.json"
+[settings]
+scale = "1"
+[[factor]]
+name = "level"
+levels = ["a", "b", "c"]
+[[claim]]
+name = "c"
+text = "x"
+factor = "level"
+from = "a"
+to = "b"
+expect = "faster"
+"#;
+
+/// Returns a plan as JSON, of a sort that needs this memory and these temporary blocks.
+fn sort(kb: u32, blocks: u32) -> String {
+    format!(
+        "[{{\"Plan\": {{\"Node Type\": \"Sort\", \"Actual Rows\": 9, \"Actual Loops\": 1, \"Actual Total Time\": 7.5, \
+         \"Sort Space Used\": {kb}, \"Sort Space Type\": \"Memory\", \"Temp Written Blocks\": {blocks}, \
+         \"Plans\": [{{\"Node Type\": \"Seq Scan\", \"Relation Name\": \"t\", \"Actual Rows\": 9, \
+         \"Actual Loops\": 1}}]}}, \"Execution Time\": 8.0}}]\n"
+    )
+}
+
+#[test]
+fn plans_of_arms_are_kept_and_compared() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("kept.toml"), KEPT).expect("a file");
+    let refuses = |words: &[&str]| refused(here, words.iter().copied()).1;
+    let other = refuses(&["study", "kept.toml", "--sessions", "2"]);
+    assert_eq!(other, "--sessions 2: the study kept has no sessions under [settings]; leave it out");
+    for (name, kb, blocks) in [("a", 900, 0), ("b", 20, 3)] {
+        fs::write(here.join(format!("{name}.json")), sort(kb, blocks)).expect("a file");
+    }
+    let kept = ["study", "kept.toml", "--scale", "10", "--bundle", "k"];
+    let ended = crate::program::plumb(here, kept);
+    assert!(ended.stdout.contains("unfinished explain: the"), "{ended:?}");
+    fs::write(here.join("c.json"), "").expect("a file");
+    let ended = crate::program::plumb(here, [&kept[..5], &["b"]].concat());
+    assert!(ended.stdout.contains("Other values of what was fixed: scale=10."), "{ended:?}");
+    for (arm, memory, temp) in [("level=a", "900 KB", "0 B"), ("level=b", "20.0 KB", "24.0 KB")] {
+        let shown = ended.stdout.lines().filter(|line| line.contains(arm));
+        assert!(shown.clone().any(|line| line.contains(memory) && line.contains(temp)), "{ended:?}");
+    }
+    let compared = page(here, &["b:1", "b:level=b"]);
+    assert!(compared.contains("Sort        900 KB  20.0 KB"), "{compared}");
+    let none = refuses(&["plans", "b:1", "b:3"]);
+    assert!(none.starts_with("b:3 has no plan"), "{none}");
+    let unknown = refuses(&["plans", "b:4"]);
+    assert_eq!(unknown, "b has no arm \"4\"; its arms are 1 (level=a), 2 (level=b), 3 (level=c)");
+}

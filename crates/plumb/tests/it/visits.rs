@@ -189,6 +189,46 @@ fn a_killed_study_on_a_server_is_undone_by_its_journal() {
     assert!(report.contains("on this machine, receipts: outside and inside"), "{report}");
 }
 
+const WORKERS: &str = r#"
+target = "postgres"
+name = "workers"
+title = "x"
+question = "x"
+workload = "scan"
+rows = "2K"
+blocks = 5
+[settings]
+min_parallel_table_scan_size = 0
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+[[factor]]
+name = "max_parallel_workers_per_gather"
+levels = ["0", "2"]
+[[claim]]
+name = "c"
+text = "x"
+factor = "max_parallel_workers_per_gather"
+from = "0"
+to = "2"
+expect = "faster"
+"#;
+
+#[test]
+fn plans_of_the_arms_of_a_server_are_kept() {
+    let Some(host) = Host::start() else { return };
+    fs::write(host.here().join("workers.toml"), WORKERS).expect("a file");
+    let url = host.url();
+    let made = host.run(&["study", "workers.toml", "--target", &url, "--yes", "--bundle", "b"]);
+    assert!(made.code.is_some_and(|code| code != 1 && code != 2), "{made:?}");
+    let plans = host.run(&["plans", "b:1", "b:2", "--json"]);
+    let arms: serde_json::Value = serde_json::from_str(&plans.stdout).expect("JSON");
+    let operations = |arm: usize| arms["arms"][arm]["plan"]["operations"].to_string();
+    assert!(!operations(0).contains("Gather"), "{plans:?}");
+    assert!(operations(1).contains("Gather"), "{plans:?}");
+    let measured = fs::read_to_string(host.here().join("b/runs/0009.json")).expect("a record");
+    assert!(!measured.contains("Node Type"), "{measured}");
+}
+
 /// Writes a journal with the right hash, as any user can.
 fn forged(path: &Path, address: &str) {
     let content = format!(

@@ -7,7 +7,9 @@ use super::{Visit, comment, mark, quoted, run};
 use crate::PostgresError;
 use crate::address::{SCHEMA, ServerAddress};
 use crate::evidence::GivenSetting;
+use crate::explain;
 use crate::session::ServerSession;
+use crate::target::no_record;
 use crate::workload;
 use crate::workload::parameter;
 use plumb_events::Cancel;
@@ -200,11 +202,8 @@ impl VisitedTarget<'_> {
         }
     }
 
-    fn run_once(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, PostgresError> {
-        let none = || PostgresError::Unfit("no database was made".to_string());
-        self.reload(settings)?;
-        let database = self.database.as_ref().ok_or_else(none)?;
-        let own = database.address();
+    /// Returns the work of an arm, and its settings as the server has them.
+    fn parts(&self, settings: &[Assignment]) -> Result<(Work, Vec<GivenSetting>), PostgresError> {
         let mut work = self.work.clone();
         let mut asked = Vec::new();
         for set in settings {
@@ -220,7 +219,26 @@ impl VisitedTarget<'_> {
             };
             asked.push(known.cloned().unwrap_or_else(as_typed));
         }
+        Ok((work, asked))
+    }
+
+    fn own(&self) -> Result<ServerAddress, PostgresError> {
+        let none = || PostgresError::Unfit("no database was made".to_string());
+        self.database.as_ref().map(OwnDatabase::address).ok_or_else(none)
+    }
+
+    fn run_once(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, PostgresError> {
+        self.reload(settings)?;
+        let (own, (work, asked)) = (self.own()?, self.parts(settings)?);
         self.place(&own, &work, &asked).run(cancel)
+    }
+
+    fn plan(&mut self, settings: &[Assignment]) -> Result<Option<String>, PostgresError> {
+        self.reload(settings)?;
+        let (own, (work, asked)) = (self.own()?, self.parts(settings)?);
+        let place = self.place(&own, &work, &asked);
+        let query = workload::execution(work.workload.name)?.query(&work)?;
+        query.map(|query| explain::of_work(&own, &query, &place.session)).transpose()
     }
 }
 
@@ -251,11 +269,11 @@ impl Target for VisitedTarget<'_> {
     }
 
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord> {
-        match self.run_once(settings, cancel) {
-            Ok(record) => Ok(record),
-            Err(_) if cancel.check().is_err() => Err(NoRecord::Interrupted),
-            Err(error) => Err(NoRecord::Failed(error.into())),
-        }
+        no_record(self.run_once(settings, cancel), cancel)
+    }
+
+    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, NoRecord> {
+        no_record(self.plan(settings), cancel)
     }
 
     fn end(&mut self) -> Vec<String> {

@@ -136,6 +136,15 @@ pub trait ServerWork: Sync {
         cancel: &Cancel,
     ) -> Result<(), PostgresError>;
 
+    /// Returns the query of which a study keeps the plan; `None` if the work is none that EXPLAIN
+    /// takes, such as CREATE INDEX, or changes rows.
+    ///
+    /// # Errors
+    /// If the server does not carry out the parameters.
+    fn query(&self, _: &Work) -> Result<Option<String>, PostgresError> {
+        Ok(None)
+    }
+
     /// Connects the sessions and prepares what is not timed.
     ///
     /// # Errors

@@ -65,6 +65,11 @@ impl ServerWork for Scan {
         sales::load(session, work, cancel)
     }
 
+    fn query(&self, work: &Work) -> Result<Option<String>, PostgresError> {
+        let query = Query::of(work)?;
+        Ok(Some(query.sql(query.condition.as_deref())))
+    }
+
     fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
         let query = Query::of(place.work)?;
         let session = |_| Ok(Stream { session: place.session()?, found: Vec::new() });

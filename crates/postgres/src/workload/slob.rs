@@ -104,6 +104,12 @@ impl ServerWork for Slob {
         Ok(())
     }
 
+    /// Returns the query of the first work unit.
+    fn query(&self, work: &Work) -> Result<Option<String>, PostgresError> {
+        let (table, last) = (SlobSpec::table(0), spec(work)?.work_unit - 1);
+        Ok(Some(format!("select count(c2) from {table} where custid between 1 and {last}")))
+    }
+
     fn begin<'a>(&self, place: &WorkPlace<'a>) -> Result<Box<dyn Begun + 'a>, PostgresError> {
         let spec = spec(place.work)?;
         let mut beside = place.session()?;

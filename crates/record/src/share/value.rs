@@ -27,7 +27,7 @@ const TIMES: &str = " begin_time end_time date calibration_date time sum text cl
 /// Fields with versions of programs and systems.
 const VERSIONS: &str = " plumb_version kernel server version ";
 /// Fields that are emptied: output of commands.
-const EMPTY: &str = " output errors printed ";
+const EMPTY: &str = " output errors printed plan ";
 /// Objects whose names are those of settings, parameters and measures.
 const OWN_NAMES: &str = " settings parameters measures levels readings figures_of_measures assignments ";
 

@@ -1,6 +1,9 @@
 //! Absolute figures of the arms next to the study's measure: processor time, bytes moved, and the
 //! waits in which any arm spent the most time.
 //!
+//! The memory and the temporary files of an arm's plan are those of its only execution, if the plan
+//! is JSON of PostgreSQL: the peaks of all work areas together, and the blocks of 8 KB written.
+//!
 //! A figure is the median over the counted runs of an arm, so that one slow run does not change it.
 //! All arms have the same events: a wait that only one of them has is the difference that a reader
 //! looks for.
@@ -8,7 +11,8 @@
 use super::result::{ArmFigure, ArmUnit};
 use plumb_record::Record;
 use plumb_record::operation::total;
-use plumb_units::{median, total_of};
+use plumb_units::{Bytes, median, total_of};
+use serde_json::Value;
 
 /// Most events. The longest wait of each arm is one, and of these the longest are kept.
 const EVENTS_MOST: usize = 3;
@@ -78,6 +82,32 @@ pub(super) fn figures(runs: &[&Record], events: &[String]) -> Vec<ArmFigure> {
     ROWS.iter().filter_map(of_row).chain(waits).collect()
 }
 
+/// Returns the figures of a plan.
+pub(super) fn of_plan(printed: &str) -> Vec<ArmFigure> {
+    let Ok(printed) = serde_json::from_str::<Value>(printed) else { return Vec::new() };
+    let Some(plan) = printed.pointer("/0/Plan") else { return Vec::new() };
+    let temp = kilobytes(plan, "Temp Written Blocks") * 8.0;
+    let figures = [("plan memory", memory(plan)), ("plan temp", temp)];
+    let figure = |(name, kilobytes): (&str, f64)| ArmFigure {
+        name: name.to_string(),
+        unit: ArmUnit::Bytes,
+        median: kilobytes * Bytes::K as f64,
+    };
+    figures.map(figure).into()
+}
+
+fn kilobytes(node: &Value, name: &str) -> f64 {
+    node.get(name).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+/// Adds the work areas of an operator, of its workers and of its inputs.
+fn memory(node: &Value) -> f64 {
+    let is_on_disk = node.get("Sort Space Type").and_then(Value::as_str) == Some("Disk");
+    let sorted = if is_on_disk { 0.0 } else { kilobytes(node, "Sort Space Used") };
+    let below = ["Workers", "Plans"].into_iter().filter_map(|name| node.get(name)?.as_array());
+    sorted + kilobytes(node, "Peak Memory Usage") + below.flatten().map(memory).sum::<f64>()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +144,17 @@ mod tests {
         assert_eq!(shown(&arms[0]), [450.0, 0.0], "a run without the wait counts as 0");
         assert_eq!(shown(&arms[1]), [0.0, 70.0]);
         assert_eq!(shown(&[]), [0.0; 0]);
+    }
+
+    #[test]
+    fn a_plan_has_the_memory_of_all_its_work_areas_and_its_temporary_files() {
+        let plan = r#"[{"Plan": {"Node Type": "Gather", "Temp Written Blocks": 3, "Plans": [
+            {"Node Type": "Sort", "Sort Space Used": 900, "Sort Space Type": "Disk",
+             "Workers": [{"Sort Space Used": 20, "Sort Space Type": "Memory"}],
+             "Plans": [{"Node Type": "Hash", "Peak Memory Usage": 5}]}]}}]"#;
+        let of = |plan: &str| of_plan(plan).into_iter().map(|it| (it.name, it.median)).collect::<Vec<_>>();
+        assert_eq!(of(plan), [("plan memory".into(), 25.0 * 1024.0), ("plan temp".into(), 24.0 * 1024.0)]);
+        assert_eq!(of("Seq Scan on t"), [], "a plan of another form");
     }
 
     #[test]

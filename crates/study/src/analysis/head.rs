@@ -36,6 +36,11 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
     };
     let of_arms: Vec<Vec<&Record>> = (0..plan.design.arms.len()).map(counted).collect();
     let events = arm_figures::events(&of_arms);
+    let of_plan = |arm: usize| {
+        let ours = used.contents.runs.iter().filter(|run| run.arm_index == arm);
+        let plan = ours.filter_map(|run| run.record.as_ref()?.plan.as_deref()).next();
+        plan.map_or_else(Vec::new, arm_figures::of_plan)
+    };
     let arm = |(arm, levels): (usize, &Vec<usize>)| {
         let runs = &of_arms[arm];
         let mut values: Vec<f64> = runs.iter().map(|run| plan.study.measure.value(run)).collect();
@@ -55,7 +60,7 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
             device: arm_device(runs),
             io_ns: (!io.is_empty()).then(|| total_of(runs.iter().map(|run| run.header.elapsed_ns))),
             io,
-            others: arm_figures::figures(runs, &events),
+            others: arm_figures::figures(runs, &events).into_iter().chain(of_plan(arm)).collect(),
         }
     };
     plan.design.arms.iter().enumerate().map(arm).collect()

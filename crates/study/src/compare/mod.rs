@@ -187,6 +187,9 @@ pub struct Period {
     /// At least one record, in order of execution. With pairing by blocks, runs at
     /// the same index are pairs.
     pub runs: Vec<Record>,
+    /// Plan that the study kept of the arm, as it was printed.
+    #[serde(skip)]
+    pub plan: Option<String>,
 }
 
 /// Relation of the runs of one set to those of the other.

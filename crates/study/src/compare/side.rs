@@ -38,6 +38,15 @@ struct OfStudy {
     contents: Contents,
 }
 
+impl OfStudy {
+    /// Returns the plan of the arm's warm-up; a copy without names has an empty one.
+    fn kept_plan(&self) -> Option<String> {
+        let runs = self.contents.runs.iter().filter(|run| run.arm_index == self.arm);
+        let mut plans = runs.filter_map(|run| run.record.as_ref()?.plan.clone());
+        plans.find(|plan| !plan.is_empty())
+    }
+}
+
 fn refuse(why: String) -> StudyError {
     StudyError::Sides { why }
 }
@@ -147,8 +156,9 @@ impl Side {
 
     /// Returns the set without its runs, and the runs.
     fn into_period(self) -> (Period, Vec<(Option<u64>, Record)>) {
-        let arm = self.study.map(|study| study.contents.plan.arm_name(study.arm));
-        (Period { source: self.source, arm, runs: Vec::new() }, self.runs)
+        let arm = self.study.as_ref().map(|study| study.contents.plan.arm_name(study.arm));
+        let plan = self.study.as_ref().and_then(OfStudy::kept_plan);
+        (Period { source: self.source, arm, runs: Vec::new(), plan }, self.runs)
     }
 
     fn read(named: &str, kinds: &Kinds) -> Result<Side, StudyError> {

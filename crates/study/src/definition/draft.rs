@@ -142,6 +142,16 @@ impl<'t> Draft<'t> {
         self.whole.insert(name, Spanned::new(span, DeValue::Table(made)));
     }
 
+    /// Replaces a value of a table at the top; false if the table has none of this name.
+    pub fn replace_in(&mut self, origin: &str, table: &str, key: &str, value: &str) -> bool {
+        let known = self.whole.get(table).and_then(|table| table.get_ref().as_table());
+        let is_known = known.is_some_and(|known| known.contains_key(key));
+        if is_known {
+            self.set_in(origin, table, key, value);
+        }
+        is_known
+    }
+
     /// Adds a table to a list at the top.
     pub fn push<'k>(
         &mut self,

@@ -118,6 +118,12 @@ pub trait Target {
     /// is part of the record, not an error.
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord>;
 
+    /// Executes the work with these settings once more and returns its plan as it is printed;
+    /// `None` if the work has none. Measured runs have no plan, because its times distort theirs.
+    fn explain(&mut self, _: &[Assignment], _: &Cancel) -> Result<Option<String>, NoRecord> {
+        Ok(None)
+    }
+
     /// Undoes what was made outside the target's own files; returns a line for each part that
     /// stays.
     fn end(&mut self) -> Vec<String> {

@@ -5,8 +5,8 @@
 //! frame     | Sort  (cost=...) |   └──┘   -[ RECORD 1 ]-   bars, rules and the heading left out
 //! quote     "Sort  (cost=...)"    'Sort  (cost=...)'    with doubled quotes inside
 //! lead      NOTICE:  Sort  (cost=...)    > Sort    -- Sort    what all lines of a plan begin with
-//! wrap      rows                                        a line that ends within a pair of brackets
-//!           =900 loops=1)                               goes on in the next one
+//! wrap      rows            rows.                       a line that ends within a pair of brackets
+//!           =900 loops=1)   .=900 loops=1)              goes on in the next one
 //! ```
 //!
 //! Each step only removes what the lines of a plan begin or end with. The indentation stays.
@@ -28,14 +28,27 @@ const BARS: [char; 4] = ['|', '│', '║', '¦'];
 pub(super) type Numbered<'a> = (u32, Cow<'a, str>);
 
 /// Returns the lines without fences, and with letters for the entities of HTML.
-pub(super) fn opened<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
-    let kept = lines.iter().filter(|(_, line)| !line.trim_start().starts_with("```"));
-    kept.map(|(number, line)| (*number, decoded(line))).collect()
+pub(super) fn opened(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
+    // The elements of a table are no lines of the plan in it.
+    let left_out = ["```", "<table", "</table", "<tr", "</tr", "<th", "</th"];
+    let is_left_out = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with(['`', '<']) && left_out.iter().any(|begin| line.starts_with(begin))
+    };
+    let kept = lines.into_iter().filter(|(_, line)| !is_left_out(line));
+    kept.map(|(number, line)| (number, unmarked(decoded(line)))).collect()
 }
 
-fn decoded<'a>(line: &Cow<'a, str>) -> Cow<'a, str> {
-    const ENTITIES: [(&str, &str); 11] = [
-        ("<td align=\"left\">", ""),
+/// Returns a line without the marks of a quoted mail or of a comment in SQL.
+fn unmarked(line: Cow<'_, str>) -> Cow<'_, str> {
+    match line.strip_prefix("> ").or(line.strip_prefix("-- ")).map(str::to_string) {
+        Some(rest) => unmarked(Cow::Owned(rest)),
+        None => line,
+    }
+}
+
+fn decoded(line: Cow<'_, str>) -> Cow<'_, str> {
+    const ENTITIES: [(&str, &str); 10] = [
         ("</td>", ""),
         ("<br />", ""),
         ("&nbsp;", " "),
@@ -48,24 +61,35 @@ fn decoded<'a>(line: &Cow<'a, str>) -> Cow<'a, str> {
         // The last one, because it may begin another.
         ("&amp;", "&"),
     ];
-    if !line.contains(['&', '\u{a0}']) && !line.contains("</td>") && !line.contains("<br />") {
-        return line.clone();
+    // Most lines of a log have none. A no-break space begins with the last of these bytes.
+    if !line.bytes().any(|byte| matches!(byte, b'&' | b'<' | 0xC2)) {
+        return line;
     }
-    let line = line.replace('\u{a0}', " ");
+    // The first line of a cell is indented as its element is.
+    let cell = line.split_once("<td align=\"left\">").map_or(line.as_ref(), |(_, cell)| cell);
+    let line = cell.replace('\u{a0}', " ");
     Cow::Owned(ENTITIES.iter().fold(line, |line, (entity, letter)| line.replace(entity, letter)))
 }
 
 /// Returns the lines of plans as PostgreSQL made them; those of other texts may change, too.
-pub(super) fn plain<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
-    let unframed: Vec<Numbered<'a>> =
-        lines.iter().filter_map(|(number, line)| Some((*number, unframed(line)?))).collect();
-    joined(without_leads(unquoted(&undoubled(unframed))))
+pub(super) fn plain(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
+    let unframed: Vec<Numbered<'_>> =
+        lines.into_iter().filter_map(|(number, line)| Some((number, unframed(line)?))).collect();
+    let lines = undoubled(unframed);
+    // Its lines begin with quotes, and with nothing else.
+    match lines.iter().any(|(_, line)| line.contains("\"Node Type\"")) {
+        true => joined(lines),
+        false => joined(without_leads(unquoted(lines))),
+    }
 }
 
 /// Returns the lines of a value in CSV, whose quotes are doubled, as they were.
 fn undoubled(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
-    let begins = ["\"[", "\"{", "\"- Plan:", "\"<explain"];
-    let is_doubled = |line: &str| begins.iter().any(|begin| line.trim_start().starts_with(begin));
+    let begins = ["[", "{", "- Plan:", "<explain"];
+    let is_doubled = |line: &str| {
+        let inside = line.trim_start().strip_prefix('"');
+        inside.is_some_and(|inside| begins.iter().any(|begin| inside.starts_with(begin)))
+    };
     if !lines.iter().any(|(_, line)| is_doubled(line)) {
         return lines;
     }
@@ -79,15 +103,18 @@ fn undoubled(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
 }
 
 /// Returns a line without the frame of psql and its like; `None` for a rule or a heading.
-fn unframed<'a>(line: &Cow<'a, str>) -> Option<Cow<'a, str>> {
+fn unframed(line: Cow<'_, str>) -> Option<Cow<'_, str>> {
     let text = line.trim();
+    if !may_be_framed(text) {
+        return Some(line);
+    }
     let is_rule = |letter: char| "+-=─━═┌┐└┘├┤┬┴┼╔╗╚╝╠╣╟╢╪╞╡ ".contains(letter) || BARS.contains(&letter);
     let is_record = text.contains("[ RECORD ") || text.starts_with("* Record ");
     if text.len() > 3 && text.chars().all(is_rule) || is_record {
         return None;
     }
     let barred = line.trim_end().strip_suffix(BARS).filter(|rest| !rest.ends_with('|')).map(str::trim_end);
-    let rest = barred.unwrap_or(line);
+    let rest = barred.unwrap_or(&line);
     // psql marks a line that goes on in the next one.
     let marked = rest.trim_end().strip_suffix(['+', '↵']).map(str::trim_end).filter(|it| !it.is_empty());
     let rest = marked.unwrap_or(rest);
@@ -107,35 +134,51 @@ fn unframed<'a>(line: &Cow<'a, str>) -> Option<Cow<'a, str>> {
             .and_then(|rest| rest.strip_prefix(BARS).or(rest.strip_prefix(':')))
             .unwrap_or(content),
     };
-    Some(if content.len() == line.len() { line.clone() } else { Cow::Owned(content.to_string()) })
+    let changed = (content.len() < line.len()).then(|| content.to_string());
+    Some(changed.map_or(line, Cow::Owned))
+}
+
+/// True if a line may be of a frame, by its first and last letter. A log of 64 MiB has millions of
+/// lines that are not.
+fn may_be_framed(text: &str) -> bool {
+    let is_of_frame =
+        |byte: u8| !byte.is_ascii() || matches!(byte, b'|' | b'+' | b'-' | b'=' | b'*' | b'Q' | b':');
+    let bytes = text.as_bytes();
+    let may_begin = bytes.first().is_some_and(|first| is_of_frame(*first) && !text.starts_with("->"));
+    may_begin || bytes.last().is_some_and(|last| is_of_frame(*last) && *last != b':')
 }
 
 /// Returns the text between the quotes of a line, with the separator behind it.
-fn inside(line: &str, quote: char) -> Option<&str> {
+fn inside(line: &str) -> Option<(char, &str)> {
+    let quote = line.trim_start().chars().next().filter(|first| matches!(first, '"' | '\''))?;
     let line = line.trim().trim_end_matches(['+', ',', ' ']);
-    line.strip_prefix(quote)?.strip_suffix(quote)
+    Some((quote, line.strip_prefix(quote)?.strip_suffix(quote)?))
 }
 
 /// Returns the lines without the quotes that pgAdmin puts around each line of a plan. Quotes of
 /// lines without an operator stay, because predicates may begin and end with one.
-pub(super) fn unquoted<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
+pub(super) fn unquoted(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
     if !lines.iter().any(|(_, line)| line.trim_start().starts_with(['"', '\''])) {
-        return lines.to_vec();
+        return lines;
     }
     let mut plain = Vec::with_capacity(lines.len());
-    let quote = |line: &str| ['"', '\''].into_iter().find(|quote| inside(line, *quote).is_some());
+    let quote = |line: &str| inside(line).map(|(quote, _)| quote);
     for block in lines.chunk_by(|(_, one), (_, next)| quote(one) == quote(next)) {
         let of = quote(&block[0].1);
-        let content = |line: &'_ str| of.and_then(|of| inside(line, of)).map(str::to_string);
-        let is_quoted = block.iter().any(|(_, line)| {
-            content(line).is_some_and(|line| has_figures(&line) || xplan::may_be_heading(&line))
-        });
-        plain.extend(block.iter().map(|(number, line)| match (of, content(line).filter(|_| is_quoted)) {
-            (Some('"'), Some(line)) => {
-                (*number, Cow::Owned(line.replace("\"\"", "\"").trim_end_matches("\\n").to_string()))
-            }
-            (_, Some(line)) => (*number, Cow::Owned(line)),
-            _ => (*number, line.clone()),
+        let is_of_plan = |(_, line): &Numbered<'_>| {
+            inside(line).is_some_and(|(_, line)| has_figures(line) || xplan::may_be_heading(line))
+        };
+        if of.is_none() || !block.iter().any(is_of_plan) {
+            plain.extend(block.iter().cloned());
+            continue;
+        }
+        plain.extend(block.iter().filter_map(|(number, line)| {
+            let (quote, content) = inside(line)?;
+            let content = match quote {
+                '"' => content.replace("\"\"", "\"").trim_end_matches("\\n").to_string(),
+                _ => content.to_string(),
+            };
+            Some((*number, Cow::Owned(content)))
         }));
     }
     plain
@@ -149,8 +192,11 @@ fn without_leads<'a>(lines: Vec<Numbered<'a>>) -> Vec<Numbered<'a>> {
             lead = found;
         }
         let short = lead.trim_end();
+        if short.is_empty() {
+            return (number, line);
+        }
         let rest = line.strip_prefix(lead.as_str()).or_else(|| line.strip_prefix(short));
-        match rest.filter(|_| !short.is_empty()).map(str::to_string) {
+        match rest.map(str::to_string) {
             Some(rest) => (number, Cow::Owned(rest)),
             None => (number, line),
         }
@@ -191,6 +237,11 @@ fn joined(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
         let goes_on =
             |(_, last): &&mut Numbered<'_>| pieces < PIECES_MOST && goes_on(last, &line, has_figures);
         match whole.last_mut().filter(goes_on) {
+            Some((_, last)) if is_wrapped(last, &line) => {
+                last.to_mut().pop();
+                last.to_mut().push_str(&line[1..]);
+                pieces += 1;
+            }
             Some((_, last)) => {
                 // Blanks at the end of a line are lost where the text was copied.
                 let is_word = ["rows=", "loops=", "width=", "time=", "(actual", "on ", "using "];
@@ -208,8 +259,16 @@ fn joined(lines: Vec<Numbered<'_>>) -> Vec<Numbered<'_>> {
     whole
 }
 
+/// True for two lines of psql with `\pset format wrapped`.
+fn is_wrapped(line: &str, next: &str) -> bool {
+    line.ends_with('.') && next.starts_with('.')
+}
+
 /// True if the second line is the rest of the first.
 fn goes_on(line: &str, next: &str, has_figures_of_all: bool) -> bool {
+    if is_wrapped(line, next) {
+        return true;
+    }
     let (text, rest) = (line.trim_start(), next.trim_start());
     let column = |line: &str| line.len() - line.trim_start().len();
     if rest.is_empty() || rest.starts_with("->") || column(next) > 1 {

@@ -16,6 +16,8 @@ use std::borrow::Cow;
 
 /// Most letters of a statement that are kept.
 const QUERY_MOST: usize = 4000;
+/// End of the first line of an entry.
+const PLAN: &str = " ms  plan:";
 /// Field of a csvlog with the message.
 const MESSAGE: usize = 13;
 
@@ -30,9 +32,8 @@ pub(super) struct LogEntry {
 impl LogEntry {
     /// Takes the first line of an entry; true if a plan above it has ended.
     pub fn takes(&mut self, text: &str) -> bool {
-        let Some((head, duration)) =
-            text.split_once("duration: ").filter(|(_, rest)| rest.contains(" ms  plan:"))
-        else {
+        let logged = text.trim_end().strip_suffix(PLAN).and_then(|text| text.split_once("duration: "));
+        let Some((head, duration)) = logged else {
             return match text.strip_prefix("Query Text: ") {
                 Some(query) => {
                     self.query = Some(query.trim().to_string());
@@ -86,7 +87,7 @@ fn milliseconds(text: &str) -> Option<f64> {
 
 /// Returns the lines of the messages of a log whose form is CSV, JSON or that of syslog.
 pub(super) fn unpacked<'a>(lines: &[(u32, &'a str)]) -> Option<Vec<(u32, Cow<'a, str>)>> {
-    let first = lines.iter().find(|(_, line)| line.contains("duration: ") && line.contains(" ms  plan:"))?.1;
+    let first = lines.iter().find(|(_, line)| line.contains(PLAN) && line.contains("duration: "))?.1;
     if first.trim_start().starts_with('{') {
         let entry = |(number, line): &(u32, &str)| {
             let entry: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -121,22 +122,26 @@ fn of_csv<'a>(lines: &[(u32, &str)]) -> Vec<(u32, Cow<'a, str>)> {
             (begin, fields) = (*number, Vec::new());
             field.clear();
         }
-        for letter in line.chars() {
-            match letter {
-                '"' => {
+        let mut rest = *line;
+        while !rest.is_empty() {
+            let end = rest.find(if in_quotes { &['"'][..] } else { &['"', ','] }).unwrap_or(rest.len());
+            field.push_str(&rest[..end]);
+            match rest.as_bytes().get(end) {
+                Some(b'"') => {
                     // The second of two quotes belongs to the text.
                     if !in_quotes && !field.is_empty() {
                         field.push('"');
                     }
                     in_quotes = !in_quotes;
                 }
-                ',' if !in_quotes => fields.push(std::mem::take(&mut field)),
-                letter => field.push(letter),
+                Some(_) => fields.push(std::mem::take(&mut field)),
+                None => break,
             }
+            rest = &rest[end + 1..];
         }
         if in_quotes {
             field.push('\n');
-        } else if let Some(text) = fields.get(MESSAGE).filter(|text| text.contains(" ms  plan:")) {
+        } else if let Some(text) = fields.get(MESSAGE).filter(|text| text.contains(PLAN)) {
             found.extend(message(begin, &fields[0], text));
         }
     }

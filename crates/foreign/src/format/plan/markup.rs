@@ -89,8 +89,11 @@ fn scalar(text: &str) -> Value {
 pub(super) fn xml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
     let mut found = Vec::new();
     let mut open: Vec<Element> = Vec::new();
+    // A terminal may break a line within a tag.
+    let mut broken = String::new();
     for (number, line) in lines {
-        let mut rest = line.as_ref();
+        let line = std::mem::take(&mut broken) + line;
+        let mut rest = line.as_str();
         while let Some((text, (tag, behind))) =
             rest.split_once('<').and_then(|(text, tag)| Some((text, tag.split_once('>')?)))
         {
@@ -119,7 +122,9 @@ pub(super) fn xml(lines: &[Numbered<'_>]) -> Result<Vec<(u32, Value)>, Fault> {
                 open.push(Element { tag, line: *number, text: String::new(), children: Vec::new() });
             }
         }
-        if let Some(element) = open.last_mut() {
+        if rest.contains('<') && !open.is_empty() {
+            broken = rest.to_string();
+        } else if let Some(element) = open.last_mut() {
             element.text.push_str(rest);
         }
     }

@@ -87,24 +87,28 @@ pub fn read_json(printed: &str) -> Result<Vec<ExecutionPlan>, String> {
 fn of_lines(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
     let borrowed = || lines.iter().map(|(number, line)| (*number, Cow::Borrowed(*line))).collect::<Vec<_>>();
     let lines = log::unpacked(lines).unwrap_or_else(borrowed);
-    let has = |mark: &str| lines.iter().any(|(_, line)| line.contains(mark));
-    if has("<Node-Type>") {
-        return of_documents(markup::xml(&client::plain(&lines))?);
+    if has(&lines, "<Node-Type>") {
+        return of_documents(markup::xml(&client::plain(lines))?);
     }
-    let lines = client::opened(&lines);
-    if has("Operation") {
-        let plans = xplan::read(&shared(&client::unquoted(&lines)))?;
+    let lines = client::opened(lines);
+    if has(&lines, "Operation") {
+        let plans = xplan::read(&shared(&client::unquoted(lines.clone())))?;
         if !plans.is_empty() {
             return Ok(plans);
         }
     }
-    let plain = client::plain(&lines);
-    let has = |mark: &str| plain.iter().any(|(_, line)| line.contains(mark));
+    let plain = client::plain(lines);
     match () {
-        () if has("\"Node Type\"") => json::read(&plain),
-        () if has("Node Type: ") => of_documents(markup::yaml(&plain)?),
+        () if has(&plain, "\"Node Type\"") => json::read(&plain),
+        () if has(&plain, "Node Type: ") => of_documents(markup::yaml(&plain)?),
+        // A page has entities for its brackets.
+        () if has(&plain, "<Node-Type>") => of_documents(markup::xml(&plain)?),
         () => text::read(&shared(&plain)),
     }
+}
+
+fn has(lines: &[Numbered<'_>], mark: &str) -> bool {
+    lines.iter().any(|(_, line)| line.contains(mark))
 }
 
 fn shared<'a>(lines: &'a [Numbered<'_>]) -> Vec<(u32, &'a str)> {

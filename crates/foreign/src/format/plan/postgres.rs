@@ -9,6 +9,7 @@
 
 use plumb_record::plan::{PlanDetail, PlanFigure, PlanOperation, PlanTrigger};
 use plumb_units::{Bytes, Nanos, RowCount, ValueRange};
+use std::sync::LazyLock;
 
 /// An operator as EXPLAIN has it.
 #[derive(Debug, Default)]
@@ -57,56 +58,22 @@ pub(super) struct Work {
 const ACCESS: [&str; 5] = ["Index Cond", "Recheck Cond", "Hash Cond", "Merge Cond", "TID Cond"];
 const FILTER: [&str; 3] = ["One-Time Filter", "Join Filter", "Filter"];
 
-/// Unit in which a detail of an operator is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Loops,
-    /// Printed as a mean of the loops.
-    Loop,
-    Milliseconds,
-    Word,
-}
-
 /// Figures that not all operators have, in the order in which they are shown.
-const DETAILS: [(&str, Of); 37] = [
-    ("workers planned", Of::Loops),
-    ("workers launched", Of::Loops),
-    ("rows removed by filter", Of::Loop),
-    ("rows removed by join filter", Of::Loop),
-    ("rows removed by index recheck", Of::Loop),
-    ("heap fetches", Of::Loops),
-    ("index searches", Of::Loops),
-    ("exact heap blocks", Of::Loops),
-    ("lossy heap blocks", Of::Loops),
-    ("cache hits", Of::Loops),
-    ("cache misses", Of::Loops),
-    ("cache evictions", Of::Loops),
-    ("cache overflows", Of::Loops),
-    ("sort method", Of::Word),
-    ("full-sort groups", Of::Loops),
-    ("pre-sorted groups", Of::Loops),
-    ("hash buckets", Of::Loops),
-    ("hash batches", Of::Loops),
-    ("planned partitions", Of::Loops),
-    ("disabled", Of::Word),
-    ("shared hit blocks", Of::Loops),
-    ("shared read blocks", Of::Loops),
-    ("shared dirtied blocks", Of::Loops),
-    ("shared written blocks", Of::Loops),
-    ("local hit blocks", Of::Loops),
-    ("local read blocks", Of::Loops),
-    ("local dirtied blocks", Of::Loops),
-    ("local written blocks", Of::Loops),
-    ("temp read blocks", Of::Loops),
-    ("temp written blocks", Of::Loops),
-    ("i/o read time", Of::Milliseconds),
-    ("i/o write time", Of::Milliseconds),
-    ("temp i/o read time", Of::Milliseconds),
-    ("temp i/o write time", Of::Milliseconds),
-    ("wal records", Of::Loops),
-    ("wal fpi", Of::Loops),
-    ("wal bytes", Of::Loops),
-];
+const DETAIL_NAMES: &str = "\
+    workers planned, workers launched, rows removed by filter, rows removed by join filter, \
+    rows removed by index recheck, heap fetches, index searches, exact heap blocks, \
+    lossy heap blocks, cache hits, cache misses, cache evictions, cache overflows, sort method, \
+    full-sort groups, pre-sorted groups, hash buckets, hash batches, planned partitions, \
+    disabled, shared hit blocks, shared read blocks, shared dirtied blocks, \
+    shared written blocks, local hit blocks, local read blocks, local dirtied blocks, \
+    local written blocks, temp read blocks, temp written blocks, i/o read time, i/o write time, \
+    temp i/o read time, temp i/o write time, wal records, wal fpi, wal bytes";
+static DETAILS: LazyLock<Vec<&str>> = LazyLock::new(|| DETAIL_NAMES.split(", ").collect());
+
+/// True for a detail that is a word and no figure.
+fn is_word(name: &str) -> bool {
+    ["sort method", "disabled"].contains(&name)
+}
 
 /// Returns the names of conditions in the order of EXPLAIN's text.
 pub(super) fn conditions() -> impl Iterator<Item = &'static str> {
@@ -124,12 +91,11 @@ impl Node {
         let lower = name.to_lowercase();
         let behind = lower.strip_prefix("shared ").or(lower.strip_prefix("local "));
         let name = behind.filter(|name| name.starts_with("i/o")).unwrap_or(&lower);
-        let Some(place) = DETAILS.iter().position(|(known, _)| name == *known) else {
+        let Some(place) = DETAILS.iter().position(|known| name == *known) else {
             return false;
         };
         let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-        let is_word = DETAILS[place].1 == Of::Word;
-        if is_word || number.is_some() {
+        if is_word(name) || number.is_some() {
             let (value, text) = (number.unwrap_or(0.0), value.to_string());
             match self.details.iter_mut().find(|known| known.place == place) {
                 Some(known) => known.value += value,
@@ -141,7 +107,7 @@ impl Node {
 
     /// Returns the sum of the details with these names; `None` if there is none.
     fn sum(&self, names: &[&str]) -> Option<f64> {
-        let named = self.details.iter().filter(|detail| names.contains(&DETAILS[detail.place].0));
+        let named = self.details.iter().filter(|detail| names.contains(&DETAILS[detail.place]));
         named.map(|detail| detail.value).reduce(|sum, value| sum + value)
     }
 
@@ -149,16 +115,18 @@ impl Node {
     fn details(&mut self, loops: f64) -> Vec<PlanDetail> {
         self.details.sort_by_key(|detail| detail.place);
         let shown = |detail: &Detail| {
-            let (name, of) = DETAILS[detail.place];
-            let value = if of == Of::Loop { detail.value * loops.max(1.0) } else { detail.value };
-            let text = match of {
-                Of::Word => detail.text.clone(),
-                Of::Milliseconds => elapsed(value).text,
-                Of::Loops | Of::Loop => counted(value),
+            let name = DETAILS[detail.place];
+            // EXPLAIN prints these as a mean of the loops.
+            let is_mean = name.starts_with("rows removed");
+            let value = if is_mean { detail.value * loops.max(1.0) } else { detail.value };
+            let text = match name {
+                name if is_word(name) => detail.text.clone(),
+                name if name.ends_with(" time") => elapsed(value).text,
+                _ => counted(value),
             };
             // Columns of their own have the others.
             let is_column = ["shared hit blocks", "shared read blocks", "i/o read time"].contains(&name);
-            let is_shown = (of == Of::Word || value > 0.0 || name == "workers launched") && !is_column;
+            let is_shown = (is_word(name) || value > 0.0 || name == "workers launched") && !is_column;
             is_shown.then(|| PlanDetail { name: name.to_string(), value, text })
         };
         self.details.iter().filter_map(shown).collect()
@@ -260,46 +228,13 @@ impl Work {
 }
 
 /// Operators without their variants, which [`is_operator`] removes.
-const OPERATORS: [&str; 38] = [
-    "Aggregate",
-    "Append",
-    "Bitmap Heap Scan",
-    "Bitmap Index Scan",
-    "BitmapAnd",
-    "BitmapOr",
-    "CTE Scan",
-    "Delete",
-    "Foreign Scan",
-    "Function Scan",
-    "Gather",
-    "Gather Merge",
-    "Group",
-    "GroupAggregate",
-    "Hash",
-    "HashAggregate",
-    "HashSetOp",
-    "Incremental Sort",
-    "Insert",
-    "Limit",
-    "LockRows",
-    "Materialize",
-    "Memoize",
-    "Merge",
-    "Merge Append",
-    "MixedAggregate",
-    "Named Tuplestore Scan",
-    "Nested Loop",
-    "ProjectSet",
-    "Recursive Union",
-    "Result",
-    "Sort",
-    "Subquery Scan",
-    "Unique",
-    "Update",
-    "Values Scan",
-    "WindowAgg",
-    "WorkTable Scan",
-];
+const OPERATORS: &str = "\
+    Aggregate, Append, Bitmap Heap Scan, Bitmap Index Scan, BitmapAnd, BitmapOr, CTE Scan, \
+    Delete, Foreign Scan, Function Scan, Gather, Gather Merge, Group, GroupAggregate, Hash, \
+    HashAggregate, HashSetOp, Incremental Sort, Insert, Limit, LockRows, Materialize, Memoize, \
+    Merge, Merge Append, MixedAggregate, Named Tuplestore Scan, Nested Loop, ProjectSet, \
+    Recursive Union, Result, Sort, Subquery Scan, Unique, Update, Values Scan, WindowAgg, \
+    WorkTable Scan";
 /// Scans of a table or of an index.
 const SCANS: [&str; 7] = ["Index Only", "Index", "Sample", "Seq", "Table Function", "Tid Range", "Tid"];
 
@@ -314,22 +249,15 @@ pub(super) fn is_operator(operation: &str) -> bool {
         let kinds = ["Hash", "Merge", "Nested Loop"];
         kinds.into_iter().find_map(|kind| name.strip_prefix(kind))
     });
-    let sides = [
-        "",
-        " Left",
-        " Right",
-        " Full",
-        " Semi",
-        " Anti",
-        " Right Semi",
-        " Right Anti",
-        " Unique Outer",
-        " IN",
-    ];
-    join.is_some_and(|side| sides.contains(&side))
-        || OPERATORS.contains(&name)
+    let sides = ", Left, Right, Full, Semi, Anti, Right Semi, Right Anti, Unique Outer, IN";
+    join.is_some_and(|side| is_listed(sides, side.trim_start()))
+        || is_listed(OPERATORS, name)
         || name.strip_suffix(" Scan").is_some_and(|scan| SCANS.contains(&scan))
         || ["SetOp ", "HashSetOp ", "Custom Scan ("].iter().any(|word| name.starts_with(word))
+}
+
+fn is_listed(list: &str, name: &str) -> bool {
+    list.split(", ").any(|listed| listed == name)
 }
 
 /// True if the operator reads from no other one.

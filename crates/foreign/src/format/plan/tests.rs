@@ -279,6 +279,25 @@ fn each(text: &str, begin: &str, end: &str) -> String {
     text.lines().map(|line| format!("{begin}{line}{end}\n")).collect()
 }
 
+/// A text as psql prints it with `\pset format html`.
+fn of_html(text: &str) -> String {
+    let letters = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;"), ("  ", "&nbsp; ")];
+    let text = letters.into_iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to));
+    let rows = each(&text, "  <tr valign=\"top\">\n    <td align=\"left\">", "</td>\n  </tr>");
+    format!(
+        "<table border=\"1\">\n  <tr>\n    <th align=\"center\">QUERY PLAN</th>\n  </tr>\n{rows}</table>\n"
+    )
+}
+
+/// A text as psql prints it with `\pset format wrapped`.
+fn wrapped_by_psql(text: &str) -> String {
+    let wrapped = |line: &str| match line.len() > 80 {
+        true => format!(" {}.\n.{}\n", &line[..80], &line[80..]),
+        false => format!(" {line}\n"),
+    };
+    text.lines().map(wrapped).collect()
+}
+
 #[test]
 fn what_clients_put_around_a_plan_is_left_out() {
     let plain = operations(READS);
@@ -312,6 +331,8 @@ fn what_clients_put_around_a_plan_is_left_out() {
         ("entities", READS.replace("->", "-&gt;").replace("  ", "&nbsp;&nbsp;")),
         ("no-break spaces", READS.replace("  ", "\u{a0} ")),
         ("terminal", wrapped),
+        ("psql, wrapped", wrapped_by_psql(READS)),
+        ("psql, HTML", of_html(READS)),
         ("word processor", READS.replace("..", "…")),
     ];
     for (name, text) in forms {
@@ -339,7 +360,12 @@ fn json_yaml_and_xml_are_one_plan() {
         <Execution-Time>1.5</Execution-Time></Query></explain>\n";
     let doubled = format!("\"QUERY PLAN\"\n\"{}\"\n", json.replace('"', "\"\""));
     let plain = all(json);
-    for text in [yaml.to_string(), each(yaml, " ", "+"), xml.to_string(), doubled, each(json, "| ", " +|")] {
+    let quoted = xml.replace('&', "&amp;").replace('<', "&lt;");
+    let marked = |text: &str| [each(text, "> ", ""), each(text, "-- ", "")];
+    let forms = [yaml.to_string(), each(yaml, " ", "+"), xml.to_string(), doubled, each(json, "| ", " +|")];
+    let broken = xml.replace("<Relation-Name>", "<Relation-\nName>");
+    let forms = forms.into_iter().chain(marked(json)).chain(marked(yaml)).chain([broken, quoted]);
+    for text in forms {
         assert_eq!(all(&text), plain, "{text}");
     }
     insta::assert_snapshot!([refused(&xml[..300]), refused(&xml.replace("</Plans>", "</Plan>"))].join("\n"));
@@ -434,4 +460,10 @@ fn sql_monitor_has_a_heading_of_two_lines() {
     let values = [&scan.starts, &scan.expected_rows, &scan.rows, &scan.reads, &scan.cost];
     let values = values.map(|figure| figure.as_ref().map(|figure| figure.value));
     assert_eq!(values, [1.0, 57e6, 57e6, 6532.0, 110e3].map(Some));
+    let timed = &plans(&format!("Global Information\n-----\n Duration    :  12s\n\n{text}"))[0];
+    assert_eq!(timed.time().map(|time| time.value), Some(12.0));
+    // Further lines have more of an operator's activity.
+    let more = "        |      |                     |       |         |      |       |          |      | Cpu (2) |\n=====\n";
+    let two = text.trim_end().trim_end_matches('=').to_string() + more.trim_start();
+    assert_eq!(plans(&two)[0].operations.len(), 2);
 }

@@ -84,6 +84,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
             width = if table.pieces.0 > 1 { table.pieces.1 } else { usize::MAX };
             let (mut plan, end) = table.read(&lines)?;
             plan.facts = std::mem::take(&mut facts);
+            plan.elapsed = plan.fact("Duration").and_then(|time| printed(time, FigureUnit::S));
             plans.push(plan);
             (at, section) = (end, Section::None);
             continue;
@@ -199,12 +200,17 @@ struct Rows {
 
 /// Returns a fact about a plan with its name, which a line above the table prints.
 fn fact(text: &str) -> Option<(&'static str, &str)> {
-    const NAMES: [(&str, &str); 3] = [
+    const NAMES: [(&str, &str); 5] = [
         ("Plan hash value:", "Plan hash value"),
         ("SQL Plan Monitoring Details (Plan Hash Value=", "Plan hash value"),
         ("SQL_ID", "SQL_ID"),
+        ("SQL ID  ", "SQL_ID"),
+        ("Duration  ", "Duration"),
     ];
-    let value = |printed: &str| Some(text.trim().strip_prefix(printed)?.trim().trim_end_matches(')'));
+    let value = |printed: &str| {
+        let value = text.trim().strip_prefix(printed)?.trim_start_matches([' ', ':']);
+        Some(value.trim_end_matches(')'))
+    };
     NAMES.into_iter().find_map(|(printed, name)| Some((name, value(printed)?)))
 }
 
@@ -373,6 +379,10 @@ impl Table {
         let blanks = operation.len() - operation.trim_start().len();
         let used = of(Column::Used).trim();
         let passes = used.split_once('(').and_then(|(_, passes)| passes.strip_suffix(')'));
+        // SQL Monitor has further lines of an operator's activity.
+        if of(Column::Id).trim().is_empty() && operation.trim().is_empty() {
+            return Ok(None);
+        }
         // SQL Monitor has an arrow at an operator that runs.
         if of(Column::Id).trim().starts_with('-') && !of(Column::Id).contains("->") {
             return Ok(None);
@@ -388,8 +398,8 @@ impl Table {
             text: cell.trim().to_string(),
         };
         let details: Vec<PlanDetail> = others.map(detail).collect();
-        let has_temp =
-            details.iter().any(|detail| ["Used-Tmp", "Temp (Max)"].contains(&detail.name.as_str()));
+        let is_temp = |name: &str| ["Used-Tmp", "Temp (Max)"].contains(&name);
+        let has_temp = details.iter().any(|detail| is_temp(&detail.name) && detail.value > 0.0);
         let text = |wanted: Column| of(wanted).trim().to_string();
         Ok(Some(PlanOperation {
             id: id(of(Column::Id))

@@ -113,6 +113,9 @@ struct RawCommand {
     conclude: Option<Spanned<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verify: Option<Spanned<String>>,
+    /// Prints the plan of the work; run once an arm, after its warm-up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Spanned<String>>,
     #[serde(default)]
     shell: bool,
     /// Accepted exit codes of `run`.
@@ -141,6 +144,7 @@ impl RawCommand {
             ("prepare", &self.prepare),
             ("conclude", &self.conclude),
             ("verify", &self.verify),
+            ("explain", &self.explain),
         ];
         let beside = beside.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
         std::iter::once(("run", &self.run)).chain(beside)
@@ -242,10 +246,7 @@ impl Specification {
         let values = values_of(words, path);
         let command = self.command();
         let fill = |text: &String| Template::new(text).fill(&values);
-        let optional = |name: &str, step: &Option<Spanned<String>>| {
-            step.as_ref().map(|step| self.arguments(name, step.get_ref(), &values)).transpose()
-        };
-        let file = |(name, file): (&String, &RawFile)| Ok((fill(name)?, fill(&file.text)?));
+        let verify = command.verify.as_ref().map(Spanned::get_ref);
         let measure = |(name, measure): (&String, &Spanned<figure::Declared>)| {
             Ok((name.clone(), measure.get_ref().filled(fill)?))
         };
@@ -253,15 +254,34 @@ impl Specification {
             receipt.get_ref().filled(|path| Template::new(path).fill_pattern(&values))
         };
         Ok(Job {
-            prepare: optional("prepare", &command.prepare)?,
-            conclude: optional("conclude", &command.conclude)?,
-            verify: optional("verify", &command.verify)?,
-            written: self.sections.file.iter().map(file).collect::<Result<_, String>>()?,
+            verify: verify.map(|verify| self.arguments("verify", verify, &values)).transpose()?,
             exit_codes: command.exit_codes.clone(),
             named: command.files.iter().map(fill).collect::<Result<_, _>>()?,
             measures: self.sections.measure.iter().map(measure).collect::<Result<_, String>>()?,
             receipts: self.sections.receipt.iter().map(receipt).collect::<Result<_, _>>()?,
-            ..self.job_of("run", command.run.get_ref(), words, &values)?
+            ..self.prepared("run", command.run.get_ref(), words, &values)?
+        })
+    }
+
+    /// Returns a run of a command between those of an arm that prepare and conclude.
+    fn prepared(
+        &self,
+        name: &str,
+        command: &str,
+        words: &[Assignment],
+        values: &Values<'_>,
+    ) -> Result<Job, String> {
+        let RawCommand { prepare, conclude, .. } = self.command();
+        let optional = |name: &str, step: &Option<Spanned<String>>| {
+            step.as_ref().map(|step| self.arguments(name, step.get_ref(), values)).transpose()
+        };
+        let fill = |text: &String| Template::new(text).fill(values);
+        let file = |(name, file): (&String, &RawFile)| Ok((fill(name)?, fill(&file.text)?));
+        Ok(Job {
+            prepare: optional("prepare", prepare)?,
+            conclude: optional("conclude", conclude)?,
+            written: self.sections.file.iter().map(file).collect::<Result<_, String>>()?,
+            ..self.job_of(name, command, words, values)?
         })
     }
 
@@ -646,6 +666,22 @@ impl Target for CommandTarget<'_> {
             .map_err(|why| NoRecord::Failed(why.into()))?;
         job.disks = self.disks();
         child::run(&self.opening.program, &Request::to(RUNNER, &job)?, cancel, &|_| {})
+    }
+
+    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, NoRecord> {
+        let Some(explain) = &self.specification.command().explain else { return Ok(None) };
+        let values = values_of(settings, self.path.as_deref());
+        let job = self.specification.prepared("explain", explain.get_ref(), settings, &values);
+        let job = job.map_err(|why| NoRecord::Failed(why.into()))?;
+        let made = child::run(&self.opening.program, &Request::to(RUNNER, &job)?, cancel, &|_| {});
+        match made {
+            Ok(record) => Ok(record.command.map(|run| run.output)),
+            Err(NoRecord::Failed(failure)) => {
+                let why = format!("explain: {}", failure.why);
+                Err(NoRecord::Failed(Failure { why, ..failure }))
+            }
+            Err(interrupted) => Err(interrupted),
+        }
     }
 }
 
