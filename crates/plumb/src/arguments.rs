@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern, VolumeLayout};
+use plumb_study::analysis::tally::OpenClaims;
 use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload};
@@ -498,6 +499,9 @@ pub struct Conduct {
     /// Print the result in this form and nothing else
     #[arg(long, value_enum, conflicts_with = "json")]
     pub format: Option<StudyFormat>,
+    /// Count claims of which nothing is proved as skipped: exit code 0, and skipped in JUnit
+    #[arg(long)]
+    pub allow_open: bool,
 }
 
 /// Forms of a study's result for other programs.
@@ -514,13 +518,13 @@ pub enum StudyFormat {
 pub enum PrintForm {
     Text,
     Json,
-    Of(StudyFormat),
+    Of(StudyFormat, OpenClaims),
 }
 
 impl PrintForm {
-    fn of(json: bool, format: Option<StudyFormat>) -> PrintForm {
+    fn of(json: bool, format: Option<StudyFormat>, open: OpenClaims) -> PrintForm {
         match format {
-            Some(format) => PrintForm::Of(format),
+            Some(format) => PrintForm::Of(format, open),
             None if json => PrintForm::Json,
             None => PrintForm::Text,
         }
@@ -531,8 +535,18 @@ impl Conduct {
     /// Returns the form of the result.
     #[must_use]
     pub fn shown(&self) -> PrintForm {
-        PrintForm::of(self.json, self.format)
+        PrintForm::of(self.json, self.format, self.open())
     }
+
+    /// Returns the treatment of open claims.
+    #[must_use]
+    pub fn open(&self) -> OpenClaims {
+        open_claims(self.allow_open)
+    }
+}
+
+fn open_claims(allowed: bool) -> OpenClaims {
+    if allowed { OpenClaims::Allowed } else { OpenClaims::Fail }
 }
 
 /// Options for the measures of a command and for steps around its runs.
@@ -1115,6 +1129,9 @@ pub struct Report {
     /// Print the result of a study in this form and nothing else
     #[arg(long, value_enum, conflicts_with_all = ["json", "begin"])]
     pub format: Option<StudyFormat>,
+    /// With --format junit: claims of which nothing is proved are skipped
+    #[arg(long, requires = "format")]
+    pub allow_open: bool,
 }
 
 /// Report that the arguments ask for.
@@ -1131,7 +1148,7 @@ impl Report {
     /// Returns the form of the result.
     #[must_use]
     pub fn shown(&self) -> PrintForm {
-        PrintForm::of(self.json, self.format)
+        PrintForm::of(self.json, self.format, open_claims(self.allow_open))
     }
 
     /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`. Fails if a

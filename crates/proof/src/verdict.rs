@@ -606,7 +606,11 @@ fn receipts(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdic
 fn stability(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
     let changes = evidence.changes.iter().map(|ArmChange { arm, change }| {
         let shift = percent(change.shift);
-        format!("{arm} changes by {shift:+.1}% about block {} (p = {:.4})", change.index + 1, change.p)
+        let place = match change.steady {
+            true => "in the course of the study, and not at one block".to_string(),
+            false => format!("about block {}", change.index + 1),
+        };
+        format!("{arm} changes by {shift:+.1}% {place} (p = {:.4})", change.p)
     });
     let mut found: Vec<String> = changes.collect();
     let general = evidence.order.map(|order| (order.carry_over_size(), order.carry_over_p, ORDER_P));
@@ -960,7 +964,7 @@ mod tests {
         let receipt = ["buffered".to_string()];
         let changes = [ArmChange {
             arm: "direct".to_string(),
-            change: ChangePoint { index: 8, shift: 0.1, p: 0.0005 },
+            change: ChangePoint { index: 8, shift: 0.1, p: 0.0005, steady: false },
         }];
         let mut all = evidence(-0.5, 0.001);
         all.changes = &changes;

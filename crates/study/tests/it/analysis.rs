@@ -8,7 +8,8 @@ use plumb_record::{
 use plumb_run::embedded::Engine;
 use plumb_run::fixture;
 use plumb_run::fixture::{Noise, plan};
-use plumb_study::analysis::result::{Analysis, ClaimOutcome};
+use plumb_study::analysis::result::{Analysis, ClaimOutcome, Standing};
+use plumb_study::analysis::tally::OpenClaims;
 use plumb_study::analysis::{analyse, decided};
 use plumb_study::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
 use plumb_study::canary::Canary;
@@ -383,6 +384,45 @@ fn an_effect_that_changes_during_the_study_is_unstable() {
         }));
     assert_eq!(context.claims[0].verdict.label(), "UNSTABLE", "{}", context.claims[0].verdict);
     assert!(!context.changes.is_empty());
+}
+
+/// Laws of studies of [`ONE_CLAIM`]: expectation, factor of the second arm by block, noise of a run,
+/// exit code, and exit code if open claims are allowed.
+type Exit = (&'static str, fn(u64) -> f64, f64, u8, u8);
+
+const EXITS: [Exit; 10] = [
+    ("faster", |_| 0.9, 0.01, 0, 0),
+    ("slower", |_| 0.9, 0.01, 7, 7),
+    ("differs", |_| 1.0, 0.03, 3, 0),
+    ("equal within 5%", |_| 1.0, 0.01, 0, 0),
+    // The effect is proved, and the claim is not: such a study ended with 0 once.
+    ("equal within 5%", |_| 1.048, 0.01, 3, 3),
+    ("faster by at least 5%", |_| 0.952, 0.01, 3, 3),
+    ("equal within 5%", |_| 1.2, 0.01, 7, 7),
+    ("not slower by 3%", |_| 1.0, 0.01, 0, 0),
+    ("faster by at least 50%", |_| 1.0, 0.01, 7, 7),
+    ("faster", |block| if block < 11 { 0.7 } else { 0.95 }, 0.01, 4, 4),
+];
+
+#[test]
+fn thirty_studies_of_known_laws_end_with_the_code_of_their_claim() {
+    for (expects, factor, deviation, code, allowed) in EXITS {
+        for seed in 1..=3 {
+            let text = ONE_CLAIM.replace("\"faster\"", &format!("\"{expects}\""));
+            let mut noise = Noise::new(seed);
+            let mut contents = contents(&planned(&text, 20, Until::Blocks), COLD, |_, _| lasting(1.0));
+            for run in &mut contents.runs {
+                let factor = if run.arm_index == 1 { factor(run.block.unwrap_or(0)) } else { 1.0 };
+                run.record = Some(lasting(factor * (deviation * noise.normal()).exp()));
+            }
+            let found = analyse(&contents);
+            let with = |open| found.standing_with(open).map_or(0, Standing::exit_code);
+            let codes = [found.exit_code(), with(OpenClaims::Fail), with(OpenClaims::Allowed)];
+            let line = found.claims[0].shown();
+            assert_eq!(codes, [code, code, allowed], "{expects}, seed {seed}: {line}");
+            assert_eq!(found.claims[0].outcome == ClaimOutcome::Holds, code == 0, "{line}");
+        }
+    }
 }
 
 #[test]
