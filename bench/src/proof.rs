@@ -140,6 +140,7 @@ fn line(row: &Row, studies: usize, seed: u64, cell: usize) -> anyhow::Result<Lin
     let what = match row.counted {
         Counted::False => row.of.claims[0].expects.to_string(),
         Counted::Proved => format!("{}: proved", row.of.claims[0].expects),
+        Counted::Holds => format!("{}: holds", row.of.claims[0].expects),
         Counted::Misses => "interval misses".to_string(),
         Counted::Place => "\"about block N\"".to_string(),
         Counted::Levels => "not \"at some levels\"".to_string(),

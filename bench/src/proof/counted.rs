@@ -4,7 +4,7 @@ use super::rows::Counted;
 use super::simulated::{Claimed, Simulated, Truth};
 use plumb_proof::verdict::{Aim, More, Side, Verdict};
 use plumb_study::analysis::result::{Analysis, ClaimOutcome, Effect, JudgedClaim};
-use plumb_study::definition::Expectation;
+use plumb_study::definition::{Claim, Expectation};
 use plumb_study::vocabulary::Better;
 
 /// Rounding that a comparison of a truth with its own bound allows.
@@ -21,6 +21,7 @@ pub(super) struct Seen {
     place: bool,
     levels: bool,
     enough: bool,
+    holds: bool,
     pub(super) blocks: u64,
 }
 
@@ -39,6 +40,7 @@ impl Seen {
             place: analysis.claims.iter().any(|claim| claim.verdict.to_string().contains("about block")),
             levels: is_silent_about_levels(analysis),
             enough,
+            holds: analysis.claims.iter().all(|claim| claim.outcome == ClaimOutcome::Holds),
             blocks: first.blocks,
         }
     }
@@ -47,6 +49,7 @@ impl Seen {
         match counted {
             Counted::False => self.is_false,
             Counted::Proved => self.is_proved,
+            Counted::Holds => self.holds,
             Counted::Misses => self.misses,
             Counted::Place => self.place,
             Counted::Levels => self.levels,
@@ -66,10 +69,9 @@ fn misses(effect: Option<Effect>, of: &Simulated, truth: f64) -> bool {
 /// True if anything is said that is not so: of a claim, or by the advice.
 pub(super) fn says_falsely(analysis: &Analysis, of: &Simulated) -> bool {
     let claims = analysis.claims.iter().zip(&of.claims).zip(&analysis.study.claims);
-    let wrong =
-        |((judged, claimed), written): ((&JudgedClaim, &Claimed), &plumb_study::definition::Claim)| {
-            is_wrong(judged, claimed.truth, written.expects, of.unit.1)
-        };
+    let wrong = |((judged, claimed), written): ((&JudgedClaim, &Claimed), &Claim)| {
+        is_wrong(judged, claimed.truth, written, of.unit.1)
+    };
     claims.into_iter().any(wrong) || advises_falsely(analysis, of)
 }
 
@@ -97,8 +99,9 @@ fn bound_of(expects: Expectation, better: Better) -> f64 {
     }
 }
 
-fn is_wrong(judged: &JudgedClaim, truth: Truth, expects: Expectation, better: Better) -> bool {
+fn is_wrong(judged: &JudgedClaim, truth: Truth, written: &Claim, better: Better) -> bool {
     let Truth { typical, average } = truth;
+    let expects = written.expects;
     let bound = bound_of(expects, better);
     // Only equalities and margins say something of an average near no effect.
     let is_margin = matches!(expects, Expectation::Equal { .. } | Expectation::NotSlower { .. });
@@ -121,7 +124,14 @@ fn is_wrong(judged: &JudgedClaim, truth: Truth, expects: Expectation, better: Be
         (ClaimOutcome::Refuted, Expectation::NotSlower { .. }) => typical <= bound * (1.0 + EXACTLY),
         _ => false,
     };
-    verdict || outcome
+    let on_average = match expects {
+        Expectation::Equal { .. } => average.abs() >= bound * (1.0 - EXACTLY),
+        Expectation::NotSlower { .. } => average >= bound * (1.0 - EXACTLY),
+        Expectation::Faster { .. } => average >= 0.0,
+        Expectation::Slower { .. } => average <= 0.0,
+        Expectation::Differs => average == 0.0,
+    };
+    verdict || outcome || written.on_average && judged.outcome == ClaimOutcome::Holds && on_average
 }
 
 /// True if the advice leaves out the best arm, or recommends one that is not better.

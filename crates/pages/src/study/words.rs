@@ -4,7 +4,6 @@ use plumb_proof::verdict::Verdict;
 use plumb_report::format::{Ends, Figure};
 use plumb_study::analysis::block_time::BlockTime;
 use plumb_study::analysis::result::{Analysis, JudgedClaim};
-use plumb_study::definition::Expectation;
 use std::collections::BTreeMap;
 
 /// Returns the verdict of a claim as it is printed.
@@ -25,15 +24,17 @@ pub(super) fn why_open(analysis: &Analysis, claim: &JudgedClaim) -> Option<Strin
     let ends = claim
         .effect
         .map_or(String::new(), |effect| format!(" {}", Ends { low: effect.low, high: effect.high }.figure()));
-    Some(format!(
-        "the effect is proved and the claim, {expects}, is open: the interval{ends} reaches to both sides of it"
-    ))
+    let why = match expects.ends_with("on average") {
+        true => "the average is not proved".to_string(),
+        false => format!("the interval{ends} reaches to both sides of it"),
+    };
+    Some(format!("the effect is proved and the claim, {expects}, is open: {why}"))
 }
 
 /// Returns the expectation of a claim that is open although its effect is proved.
-fn open_although_proved(analysis: &Analysis, claim: &JudgedClaim) -> Option<Expectation> {
+fn open_although_proved(analysis: &Analysis, claim: &JudgedClaim) -> Option<String> {
     let written = analysis.study.claims.iter().find(|written| written.name == claim.name)?;
-    claim.is_open_although_proved().then_some(written.expects)
+    claim.is_open_although_proved().then(|| written.expectation())
 }
 
 /// Returns the places of a study that lie on one device, a sentence for each device.
@@ -51,6 +52,7 @@ mod tests {
     use super::super::fixture::parallel_sort;
     use super::*;
     use plumb_study::analysis::result::ClaimOutcome;
+    use plumb_study::definition::Expectation;
 
     #[test]
     fn blocks_that_are_needed_are_said_as_time() {
