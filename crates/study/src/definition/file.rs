@@ -8,7 +8,7 @@
 
 use super::draft::{Draft, Places, StudyFileError};
 use super::published::{Published, PublishedRow, minutes};
-use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
+use super::{Bound, Claim, Factor, Generator, Level, Study};
 use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
