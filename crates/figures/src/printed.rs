@@ -97,7 +97,7 @@ impl FigureUnit {
     /// Returns the unit that a table of data names so: `mb_per_s`.
     #[must_use]
     pub fn named(name: &str) -> Option<FigureUnit> {
-        const NAMED: [(&str, FigureUnit); 16] = [
+        const NAMED: [(&str, FigureUnit); 21] = [
             ("text", FigureUnit::TEXT),
             ("count", FigureUnit::COUNT),
             ("narrow_count", FigureUnit::NARROW_COUNT),
@@ -112,7 +112,12 @@ impl FigureUnit {
             ("s", FigureUnit::S),
             ("ms", FigureUnit::MS),
             ("us", FigureUnit::US),
+            ("ns", FigureUnit::new(Quantity::Seconds, 1e-9)),
             ("minutes", FigureUnit::MINUTES),
+            ("kib", FigureUnit::new(Quantity::Bytes, 1024.0)),
+            ("kib_per_s", FigureUnit::new(Quantity::BytesPerSecond, 1024.0)),
+            ("sectors", FigureUnit::new(Quantity::Bytes, 512.0)),
+            ("sectors_per_s", FigureUnit::new(Quantity::BytesPerSecond, 512.0)),
             ("percent", FigureUnit::PERCENT),
         ];
         NAMED.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit)

@@ -40,6 +40,12 @@ pub struct Quotient {
 }
 
 impl Quotient {
+    /// Returns the quotient of these keys.
+    #[must_use]
+    pub const fn new(over: &'static [&'static str], under: &'static [&'static str]) -> Quotient {
+        Quotient { over, under, factor: 1.0 }
+    }
+
     /// Returns the values that the quotient may have; `None` if a figure lacks, or if the divisor
     /// may be zero.
     #[must_use]

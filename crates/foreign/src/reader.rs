@@ -37,6 +37,26 @@ pub struct Reader {
     pub fill: Fill,
 }
 
+impl Reader {
+    /// Returns a reader that checks nothing and derives nothing.
+    #[must_use]
+    pub const fn new(kind: &'static str, begins: Begins, read: fn(&SourcePart<'_>) -> Report) -> Reader {
+        Reader { kind, begins, read, check: |_| Vec::new(), derive: |_| Vec::new(), fill: Fill::Nothing }
+    }
+
+    /// Adds the checks of a report.
+    #[must_use]
+    pub const fn checked(self, check: fn(&Report) -> Vec<Consistency>) -> Reader {
+        Reader { check, ..self }
+    }
+
+    /// Adds derived figures, and how a record is filled.
+    #[must_use]
+    pub const fn filling(self, derive: fn(&Report) -> Vec<ImportedFigure>, fill: Fill) -> Reader {
+        Reader { derive, fill, ..self }
+    }
+}
+
 /// Source of a record's figures.
 #[derive(Debug, Clone, Copy)]
 pub enum Fill {
@@ -352,7 +372,7 @@ mod tests {
     }
 
     const fn reader(kind: &'static str, begins: Begins) -> Reader {
-        Reader { kind, begins, read, check: |_| Vec::new(), derive: |_| Vec::new(), fill: Fill::Nothing }
+        Reader::new(kind, begins, read)
     }
 
     fn found(text: &str) -> Vec<(String, u32, String, usize)> {

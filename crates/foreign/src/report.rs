@@ -1,6 +1,6 @@
 //! An imported report: facts of its head, tables, and lines that were not understood.
 
-use crate::figure::sheet::{Cell, Printed, Remark, Sheet};
+use crate::figure::sheet::{Cell, Printed, Remark, Sheet, SheetRow};
 use crate::form::json::Json;
 use crate::source::SourcePart;
 use plumb_figures::{CellReading, is_figure};
@@ -87,6 +87,11 @@ impl Report {
     /// Returns the tables of a section in the order of the report.
     pub fn sheets_of(&self, section: &'static str) -> impl Iterator<Item = &Sheet> {
         self.sheets.iter().filter(move |sheet| sheet.section == section)
+    }
+
+    /// Returns the rows of all tables of a section, each with its table.
+    pub fn rows<'a>(&'a self, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
+        self.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
     }
 
     /// Returns the first table of a section.

@@ -11,10 +11,7 @@ const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Returns a browser; prints that the test is skipped if there is none.
 #[cfg(test)]
 pub(crate) fn browser() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders = std::env::split_paths(&path).collect::<Vec<_>>();
-    let candidates = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    let found = candidates.into_iter().find(|candidate| candidate.is_file());
+    let found = NAMES.iter().find_map(|name| plumb_host::programs::find(name));
     let required = std::env::var_os("PLUMB_REQUIRE_BROWSER").is_some_and(|value| value == "1");
     assert!(found.is_some() || !required, "PLUMB_REQUIRE_BROWSER=1 and no {NAMES:?} in PATH");
     if found.is_none() {

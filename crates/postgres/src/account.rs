@@ -6,8 +6,9 @@
 //! for `nobody`, too, although other daemons may have its number.
 
 use crate::PostgresError;
+use plumb_host::programs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -54,8 +55,7 @@ impl Account {
     /// plumb runs may be a stranger's.
     #[must_use]
     pub fn program(name: &str) -> Command {
-        let found = absolute().into_iter().map(|directory| directory.join(name)).find(|path| path.is_file());
-        Command::new(found.unwrap_or_else(|| Path::new("/usr/bin").join(name)))
+        Command::new(programs::find(name).unwrap_or_else(|| Path::new("/usr/bin").join(name)))
     }
 
     /// Makes a command run as this user, in a directory that the user can enter, without the
@@ -101,12 +101,6 @@ pub fn own_name() -> Result<String, PostgresError> {
 
 fn id(arguments: &[&str]) -> Option<String> {
     said(Account::program("id").args(arguments))
-}
-
-/// Returns the absolute directories of PATH.
-pub(crate) fn absolute() -> Vec<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).filter(|directory| directory.is_absolute()).collect()
 }
 
 /// Returns what a program prints, if it succeeds.

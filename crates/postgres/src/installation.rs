@@ -11,7 +11,8 @@
 //! another installation's, since it speaks to servers of all versions.
 
 use crate::PostgresError;
-use crate::account::{Account, absolute, said};
+use crate::account::{Account, said};
+use plumb_host::programs;
 use plumb_units::hex;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -49,7 +50,7 @@ impl Installation {
     /// Returns all servers of the usual places, the highest version first.
     #[must_use]
     pub fn all() -> Vec<Installation> {
-        let mut directories = absolute();
+        let mut directories = programs::directories();
         directories.extend(versions_in("/usr/lib/postgresql", ""));
         directories.extend(versions_in("/usr", "pgsql-"));
         directories.extend(asked(Account::program("pg_config").arg("--bindir")).map(PathBuf::from));

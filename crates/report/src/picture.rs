@@ -34,7 +34,6 @@ const STYLE: &str = "\
 
 /// Returns a section's first table with intervals, as an SVG file; `None` without
 /// such a section or table.
-#[must_use]
 pub fn picture(document: &Document, section: &str) -> Option<String> {
     let section = document.sections.iter().find(|known| known.id == section)?;
     let table = section.blocks.iter().find_map(|block| match block {

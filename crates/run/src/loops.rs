@@ -22,6 +22,7 @@ use crate::RunError;
 use plumb_events::Cancel;
 use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, named};
 use plumb_host::owner::Owner;
+use plumb_host::programs;
 use plumb_io::{Directory, EntryKind, Found, named_directory};
 use plumb_units::Bytes;
 use std::fs::{self, File};
@@ -58,8 +59,6 @@ pub const FILE_SYSTEMS: [FileSystem; 2] = [
 ];
 
 const TOOLS: [&str; 3] = ["losetup", "mount", "umount"];
-/// Directories of tools that PATH may lack.
-const TOOL_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 fn refused(step: &'static str, path: &Path, why: String) -> RunError {
     RunError::Loop { step, path: path.to_path_buf(), why }
@@ -69,7 +68,7 @@ fn refused(step: &'static str, path: &Path, why: String) -> RunError {
 pub fn require(path: &Path, file_systems: &[FileSystem]) -> Result<(), RunError> {
     let refuse = |why: String| Err(refused("make file systems", path, why));
     let mkfs = file_systems.iter().filter_map(|kind| kind.mkfs.first().copied());
-    if let Some(missing) = TOOLS.into_iter().chain(mkfs).find(|tool| found(tool).is_none()) {
+    if let Some(missing) = TOOLS.into_iter().chain(mkfs).find(|tool| programs::find(tool).is_none()) {
         let package = match missing {
             "mkfs.xfs" => "xfsprogs",
             "mkfs.ext4" => "e2fsprogs",
@@ -84,15 +83,9 @@ pub fn require(path: &Path, file_systems: &[FileSystem]) -> Result<(), RunError>
     Ok(())
 }
 
-fn found(tool: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::env::split_paths(&path).chain(TOOL_DIRECTORIES.iter().map(PathBuf::from));
-    directories.map(|directory| directory.join(tool)).find(|file| file.is_file())
-}
-
 /// Runs a tool; returns its standard output.
 fn run(tool: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, String> {
-    let program = found(tool).ok_or_else(|| format!("there is no {tool}"))?;
+    let program = programs::find(tool).ok_or_else(|| format!("there is no {tool}"))?;
     // Only this program handles Ctrl-C: a tool ended by it would leave half of its work.
     let ran = Command::new(program).args(arguments).stdin(Stdio::null()).process_group(0).output();
     let ran = ran.map_err(|error| format!("{tool}: {error}"))?;
@@ -112,13 +105,11 @@ pub struct LoopMount {
 }
 
 /// Returns the mount point of this process's file system of this kind below a path.
-#[must_use]
 pub fn mount_point(path: &Path, kind: FileSystem) -> PathBuf {
     directory(path, kind).join(MOUNTED)
 }
 
 /// Returns the directory of that file system, with its image.
-#[must_use]
 pub fn directory(path: &Path, kind: FileSystem) -> PathBuf {
     path.join(format!("{PREFIX}{}-{}", kind.name, std::process::id()))
 }
@@ -160,7 +151,6 @@ impl LoopMount {
         Ok(made)
     }
 
-    #[must_use]
     pub fn mounted(&self) -> PathBuf {
         self.directory.join(MOUNTED)
     }
@@ -271,7 +261,6 @@ fn devices_over(directory: &Directory) -> io::Result<Vec<LoopDevice>> {
 }
 
 /// True if a study file and a list of directories can contain the path.
-#[must_use]
 pub fn is_plain(path: &Path) -> bool {
     !path.as_os_str().as_bytes().iter().any(|byte| b",\"\\\n".contains(byte))
 }

@@ -8,8 +8,8 @@
 //! nothing. So a difference that a [`Habit`] explains is counted apart. A habit has a name and a
 //! bound; beyond it the figures contradict each other.
 
-use crate::figure::sheet::{Figure, Sheet, SheetRow};
-use plumb_figures::relation::{Quotient, gap};
+use crate::figure::sheet::{Figure, Sheet, SheetRow, added};
+use plumb_figures::relation::{Quotient, Test, gap};
 use plumb_record::{Consistency, Consistent, ImportedFigure};
 use plumb_units::ValueRange;
 
@@ -83,6 +83,12 @@ impl From<&Figure> for ImportedFigure {
 }
 
 impl Rule {
+    /// Returns a rule with this name and this arithmetic.
+    #[must_use]
+    pub const fn new(name: &'static str, arithmetic: &'static str) -> Rule {
+        Rule { name, arithmetic }
+    }
+
     /// Returns a check that holds if both intervals meet. Exact counts were not rounded, so nothing
     /// explains their difference.
     #[must_use]
@@ -117,6 +123,52 @@ impl Rule {
             true => self.settled(of, sides, figures, true),
             false => self.within(of, sides, figures, habit),
         }
+    }
+
+    /// Returns a check of figures, of which the last is the printed one; `None` if one lacks, or if
+    /// `sides` has no expected and found interval for theirs.
+    pub fn ask<const N: usize>(
+        self,
+        of: &str,
+        figures: [Option<Figure>; N],
+        test: Test,
+        sides: impl FnOnce([ValueRange; N]) -> Option<[ValueRange; 2]>,
+    ) -> Option<Consistency> {
+        let figures: Vec<Figure> = figures.into_iter().collect::<Option<_>>()?;
+        let [expected, found] = sides(std::array::from_fn(|at| figures[at].range))?;
+        let sides = Sides { expected, found, unit: figures[N - 1].unit };
+        let shown: Vec<&Figure> = figures.iter().collect();
+        Some(match test {
+            Test::Equal => self.meets(of, sides, &shown),
+            test => self.settled(of, sides, &shown, test.holds(found, expected)),
+        })
+    }
+
+    /// Returns a check that parts add up to their total; `None` without a part.
+    pub fn adds_up(self, of: &str, parts: &[Figure], total: Option<Figure>) -> Option<Consistency> {
+        let total = total.filter(|_| !parts.is_empty())?;
+        let figures: Vec<&Figure> = parts.iter().chain([&total]).collect();
+        let sides = Sides { expected: added(parts), found: total.range, unit: total.unit };
+        Some(self.meets(of, sides, &figures))
+    }
+
+    /// Returns the checks that columns of a table add up to its row of totals.
+    pub fn of_total(
+        self,
+        sheet: &Sheet,
+        is_total: fn(&Sheet, &SheetRow) -> bool,
+        keys: &[&str],
+    ) -> Vec<Consistency> {
+        let Some(total) = sheet.rows.iter().find(|row| is_total(sheet, row)) else { return Vec::new() };
+        let parts = |key: &str| -> Vec<Figure> {
+            let own = sheet.rows.iter().filter(|row| !is_total(sheet, row));
+            own.filter_map(|row| sheet.figure(row, key)).collect()
+        };
+        let asked = |key: &&str| {
+            let found = sheet.figure(total, key)?;
+            self.adds_up(&found.name.clone(), &parts(key), Some(found))
+        };
+        keys.iter().filter_map(asked).collect()
     }
 
     fn settled(self, of: &str, sides: Sides, figures: &[&Figure], holds: bool) -> Consistency {

@@ -41,16 +41,6 @@ pub struct Known {
     pub headings: &'static [&'static str],
 }
 
-/// Returns a column of texts, such as names, which are kept as they stand.
-pub const fn words(key: &'static str, headings: &'static [&'static str]) -> Known {
-    Known { key, unit: FigureUnit::TEXT, headings }
-}
-
-/// Returns a column of figures in a unit.
-pub const fn known(key: &'static str, unit: FigureUnit, headings: &'static [&'static str]) -> Known {
-    Known { key, unit, headings }
-}
-
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Sheet {
     /// The key of its section; empty for an unknown section.
@@ -271,6 +261,12 @@ pub struct Figure {
     pub range: ValueRange,
 }
 
+/// Returns the values that a sum of figures may have.
+#[must_use]
+pub fn added<'f>(figures: impl IntoIterator<Item = &'f Figure>) -> ValueRange {
+    figures.into_iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range))
+}
+
 impl From<Figure> for Cell {
     fn from(figure: Figure) -> Cell {
         let Figure { raw, line, value, range, .. } = figure;
@@ -361,7 +357,7 @@ mod tests {
 
     #[test]
     fn limits_of_work_areas_are_bytes() {
-        let section = crate::format::awr::sections::section_of("PGA Aggr Target Histogram", &[]);
+        let section = crate::format::sections::section_of("PGA Aggr Target Histogram", &[]);
         let names = ["Low Optimal", "High Optimal", "Total Execs"].map(String::from).to_vec();
         let mut sheet = Sheet::new(section, Printed::default(), names);
         sheet.push(1, ["2M", "4M", "70"].map(|raw| Printed { raw: raw.to_string(), line: 1 }).to_vec());

@@ -4,4 +4,5 @@ pub mod awr;
 pub mod fio;
 pub mod pg_profile;
 pub mod plan;
+pub mod sections;
 pub mod tool;

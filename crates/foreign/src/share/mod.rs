@@ -43,7 +43,7 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
     if let Ok(mut document) = serde_json::from_str::<Value>(whole.text)
         && (document.is_object() || document.is_array())
     {
-        json(tokens, "", &mut document);
+        json(tokens, Label::Words, &mut document);
         return Ok(serde_json::to_string_pretty(&document).unwrap_or_default() + "\n");
     }
     let found = parts(source, readers);
@@ -68,11 +68,15 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
         tokens.dropped += all.saturating_sub(taken);
         return Ok(copied);
     }
-    crate::plan::read(source).map_err(|error| match error {
+    let understood = |error| match error {
         ForeignError::NoPlan { path, .. } => ForeignError::NotUnderstood { path },
         other => other,
-    })?;
-    Ok(plan::copy(&whole, tokens))
+    };
+    crate::plan::read(source).map_err(understood)?;
+    let copied = plan::copy(&whole, tokens);
+    // A form whose lines are not known leaves nothing that is a plan.
+    crate::plan::read(&Source::of(&source.path, copied.as_bytes())).map_err(understood)?;
+    Ok(copied)
 }
 
 /// Copies the tables of an import that its bundle has; `None` if the bundle has none.
@@ -111,20 +115,28 @@ pub fn tables(bundle: &Path, tokens: &mut Tokens) -> Result<Option<String>, Fore
     Ok((!tables.is_empty()).then(|| file.to_string()))
 }
 
-/// Replaces the names in a JSON document: a value is judged by the key above it.
-pub(crate) fn json(tokens: &mut Tokens, key: &str, value: &mut Value) {
+/// Keys of a row's value, which is judged by the name in the row.
+const OF_VALUES: [&str; 5] = ["value", "setting", "reset_val", "default_val", "boot_val"];
+
+/// Replaces the names in a JSON document: a value is judged by the key above it, or by the name of
+/// its row.
+pub(crate) fn json(tokens: &mut Tokens, label: Label, value: &mut Value) {
     match value {
-        Value::String(text) => *text = tokens.value(tokens.label(key), text),
-        Value::Number(number) if tokens.label(key) == Label::Names => {
+        Value::String(text) => *text = tokens.value(label, text),
+        Value::Number(number) if label == Label::Names => {
             let text = tokens.numbered(&number.to_string());
             *value = text.trim_start_matches('0').parse::<u64>().map_or(Value::from(0), Value::from);
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| json(tokens, key, value)),
+        Value::Array(list) => list.iter_mut().for_each(|value| json(tokens, label, value)),
         Value::Object(fields) => {
+            let row = fields.get("name").and_then(Value::as_str).map(|name| of_value(tokens, name));
             let before = fields.len();
             fields.retain(|own, _| tokens.is_listed(own) || is_figure(own) || is_name_key(own));
             tokens.dropped += (before - fields.len()) as u64;
-            fields.iter_mut().for_each(|(own, value)| json(tokens, own, value));
+            for (own, value) in fields {
+                let of_row = row.filter(|_| OF_VALUES.contains(&own.as_str()));
+                json(tokens, of_row.unwrap_or(tokens.label(own)), value);
+            }
         }
         _ => {}
     }
@@ -146,7 +158,7 @@ fn embedded(tokens: &mut Tokens, part: &SourcePart<'_>) -> String {
         tokens.dropped += part.lines().count() as u64;
         return String::new();
     };
-    json(tokens, "", &mut document);
+    json(tokens, Label::Words, &mut document);
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 

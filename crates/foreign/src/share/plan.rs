@@ -5,7 +5,7 @@
 
 use super::{json, line};
 use crate::source::SourcePart;
-use plumb_record::share::{Tokens, is_figure};
+use plumb_record::share::{Label, Tokens, is_figure};
 use serde_json::Value;
 
 /// Lines below an operator that have figures and words of PostgreSQL alone.
@@ -21,6 +21,9 @@ const OF_FIGURES: &str = "|Buffers|I/O Timings|Planning Time|Execution Time|Tota
 pub(super) fn copy(part: &SourcePart<'_>, tokens: &mut Tokens) -> String {
     if part.text.contains("\"Node Type\"") {
         return documents(part.text, tokens);
+    }
+    if part.text.contains("Node Type: ") || part.text.contains("<Node-Type>") {
+        return marked_up(part, tokens);
     }
     let mut table = Table::default();
     let mut copy = String::new();
@@ -40,8 +43,11 @@ pub(super) fn copy(part: &SourcePart<'_>, tokens: &mut Tokens) -> String {
 
 /// Copies the documents of EXPLAIN (FORMAT JSON).
 fn documents(text: &str, tokens: &mut Tokens) -> String {
-    let lines: Vec<&str> = text.lines().map(|line| line.trim_end().trim_end_matches('+')).collect();
-    let text = lines.join("\n");
+    // Marks of lines that go on, and frames of psql.
+    let bare =
+        |line: &str| line.trim().trim_matches('|').trim_end_matches([' ', '+', '\u{21b5}']).to_string();
+    let text = text.lines().map(bare).collect::<Vec<_>>().join("\n");
+    let text = if text.contains("\"\"Node Type\"\"") { text.replace("\"\"", "\"") } else { text };
     let mut copy = String::new();
     let mut at = 0;
     while let Some(begin) = text[at..].find(['[', '{']).map(|found| at + found) {
@@ -52,12 +58,60 @@ fn documents(text: &str, tokens: &mut Tokens) -> String {
         };
         at = begin + found.byte_offset();
         if document.to_string().contains("\"Node Type\"") {
-            json(tokens, "", &mut document);
+            json(tokens, Label::Words, &mut document);
             copy.push_str(&serde_json::to_string_pretty(&document).unwrap_or_default());
             copy.push('\n');
         }
     }
     copy
+}
+
+/// Copies EXPLAIN (FORMAT YAML) and (FORMAT XML): keys and tags of listed words, and their values.
+fn marked_up(part: &SourcePart<'_>, tokens: &mut Tokens) -> String {
+    let mut copy = String::new();
+    for (_, line) in part.lines() {
+        let text = line.trim();
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let bare = text.trim_end_matches(['+', ' ', '|']).trim_start_matches(['|', ' ']);
+        let copied = match bare.strip_prefix('<') {
+            Some(tag) => element(tag, tokens),
+            None => pair(bare, tokens),
+        };
+        match copied {
+            Some(text) => copy.push_str(&format!("{indent}{text}\n")),
+            None => tokens.dropped += 1,
+        }
+    }
+    copy
+}
+
+/// Copies `Node-Type>Hash</Node-Type>`, or a tag alone; attributes are left out.
+fn element(tag: &str, tokens: &mut Tokens) -> Option<String> {
+    let (name, rest) = tag.split_once('>')?;
+    let name = name.split(' ').next().unwrap_or(name);
+    let bare = name.trim_matches('/').replace('-', " ");
+    if !tokens.is_listed(&bare) {
+        return None;
+    }
+    let Some((value, _)) = rest.split_once("</") else { return Some(format!("<{name}>")) };
+    let value = super::hypertext(&tokens.value(tokens.label(&bare), value));
+    Some(format!("<{name}>{value}</{name}>"))
+}
+
+/// Copies `- Node Type: "Hash"`, or a key alone.
+fn pair(text: &str, tokens: &mut Tokens) -> Option<String> {
+    let (key, value) = text.split_once(':')?;
+    let bare = key.trim_start_matches(['-', ' ']);
+    if !tokens.is_listed(bare) {
+        return None;
+    }
+    let value = value.trim();
+    let copied = tokens.value(tokens.label(bare), value.trim_matches('"'));
+    match value {
+        "" => Some(format!("{key}:")),
+        quoted if quoted.starts_with('"') => Some(format!("{key}: \"{copied}\"")),
+        _ => Some(format!("{key}: {copied}")),
+    }
 }
 
 /// Copies a line of EXPLAIN's text; `None` of another one.

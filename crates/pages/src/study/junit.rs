@@ -5,8 +5,7 @@
 //! are allowed.
 
 use super::words;
-use plumb_study::analysis::result::Standing;
-use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
+use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim, Standing};
 use plumb_study::analysis::tally::OpenClaims;
 use plumb_units::{Nanos, visible};
 
@@ -20,7 +19,6 @@ enum Case {
 }
 
 /// Renders the study as XML, a test case for each claim.
-#[must_use]
 pub fn junit(analysis: &Analysis, open: OpenClaims) -> String {
     let cases: Vec<Case> = analysis.claims.iter().map(|claim| case_of(claim, open)).collect();
     let count = |of: Case| cases.iter().filter(|case| **case == of).count();

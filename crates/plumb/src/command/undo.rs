@@ -8,7 +8,7 @@ use crate::output;
 use plumb_postgres::PostgresError;
 use plumb_postgres::address::{ServerAddress, environment};
 use plumb_postgres::leftover::journals;
-use plumb_postgres::visit::{LeftJournal, journal};
+use plumb_postgres::visit::{LeftJournal, journal, record};
 use std::path::Path;
 
 /// Carries out a journal, or all that wait.
@@ -25,6 +25,12 @@ pub fn run(arguments: &UndoOf) -> Result<Outcome, Failure> {
 /// Shows what a journal would put back, asks, and only then connects to its server.
 fn one(path: &Path, arguments: &UndoOf) -> Result<(), Failure> {
     let refused = |error: PostgresError| Failure::run(error.to_string());
+    if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(record::PREFIX.as_bytes())) {
+        return Err(Failure::run(format!(
+            "{}: it notes a database of a killed study, and no settings; `plumb clean` drops the database",
+            path.display()
+        )));
+    }
     let left = LeftJournal::take(path).map_err(refused)?;
     let shown = path.display();
     let own = journal::directory(&environment);

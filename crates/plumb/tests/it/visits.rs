@@ -316,7 +316,7 @@ fn a_mistyped_address_is_refused_without_its_password() {
 fn options_of_a_running_server_are_refused_elsewhere() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 6] = [
         (&["study", "large-sort", "--allow-reload"], 2, "--target"),
         (
             &["study", "pg-sort-memory", "--target", "postgres", "--allow-reload"],
@@ -326,6 +326,7 @@ fn options_of_a_running_server_are_refused_elsewhere() {
         (&["study", "pg-sort-memory", "--target", "postgres", "--yes"], 2, "--yes: only a study on a server"),
         (&["undo", "none.json"], 1, "none.json"),
         (&["undo", "."], 1, "expected a regular file"),
+        (&["undo", "visit-plumb_1.json"], 1, "`plumb clean` drops the database"),
     ];
     for (arguments, code, expected) in cases {
         let (found, line) = refused(here, arguments.iter().copied());

@@ -9,6 +9,7 @@ use plumb_postgres::visit::{LeftJournal, ReloadRight, Undo, Visit, VisitTerms, V
 use plumb_record::Held;
 use plumb_study::definition::Study;
 use plumb_study::targets::{NoRecord, Preparation, Target};
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -243,6 +244,36 @@ fn a_journal_of_another_server_changes_nothing() {
     fs::write(&kept, &text[..text.len() / 2]).expect("a file");
     let torn = changed.undo(&kept).expect_err("torn");
     assert!(torn.contains("it is no whole undo journal"), "{torn}");
+}
+
+/// Writes a journal with another value, and its right hash.
+fn forge(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).expect("a journal");
+    let content = text.lines().next().expect("a line").replace(from, to);
+    assert!(!text.starts_with(&content), "{text}");
+    let hash = plumb_units::hex(&Sha256::digest(content.as_bytes()));
+    fs::write(path, format!("{content}\n{hash}\n")).expect("a file");
+}
+
+#[test]
+fn a_value_that_only_the_journal_says_is_not_blamed_on_another_file() {
+    let Some(changed) = Changed::start(&[]) else { return };
+    let study = sizes();
+    let mut target = changed.target(&study);
+    prepare(&mut target, &study).expect("prepared");
+    let kept = changed.place.path().join("kept");
+    fs::copy(&changed.journals()[0], &kept).expect("a copy");
+    drop(target);
+    forge(&kept, "\"before\":null", "\"before\":\"1536MB\"");
+    changed.host.run("alter system set max_wal_size = '3GB'");
+    changed.host.run("select pg_reload_conf()");
+    let said = changed.undo(&kept).expect("a journal").carry_out().expect("it is done");
+    assert_eq!(
+        said,
+        ["max_wal_size is 1536MB now and was 1GB before: that is what the journal says of ALTER \
+          SYSTEM, and not what it says was in force"]
+    );
+    assert_eq!(changed.size(), "1536MB");
 }
 
 #[test]

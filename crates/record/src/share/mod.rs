@@ -41,7 +41,7 @@ const OF_NAMES: &str = " id ids num number nums host hosts user users usr# uid p
     filename module service query container pdb alias relation command action program machine \
     terminal hv ad name names dbname datid listener dest domain jobname hostname nodename sqlid \
     obj# file# block# i# # dbid cursor comm path device devices disk title url object subobject \
-    session_id datname relname rolname username groupid queryid userid oid relid node ";
+    identifier session_id datname relname rolname username groupid queryid userid oid relid node ";
 /// Titles of columns with figures in spite of such a word.
 const FIGURES: &str = " snapid beginsnapid endsnapid dbtime %dbtime dbcpu buffergets diskreads \
     cpus numcpus waits/txn numcpucores numjobs index# numbuffers dbblocksize stdblocksize \

@@ -260,3 +260,17 @@ fn the_published_table_is_next_to_the_kept_medians() {
         assert!(report.lines().any(shown), "{expected:?}");
     }
 }
+
+/// The table for users names the versions that this program writes.
+#[test]
+fn the_versions_of_the_documentation_are_those_of_the_code() {
+    let page = include_str!("../../../../docs/compatibility.md");
+    let versions = [
+        ("analysis of a study (`study --json`)", plumb_study::analysis::result::ANALYSIS_SCHEMA_VERSION),
+        ("comparison (`compare --json`)", plumb_study::compare::COMPARE_SCHEMA_VERSION),
+        ("record of a run (`record.json`, `run --json`)", plumb_record::SCHEMA_VERSION),
+    ];
+    for (name, version) in versions {
+        assert!(page.contains(&format!("| {name} | {version} |")), "{name} is at {version}");
+    }
+}

@@ -6,118 +6,103 @@
 
 use super::derived::{behind, block_assumed, minutes_of};
 use crate::figure::check::{ExplainedByHabit as _, Habit, RowCheck, Rule, Sides};
-use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow};
+use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow, added};
 use crate::report::Report;
 use plumb_figures::bound::{REQUEST_RATE_MOST, request_rate};
-use plumb_figures::relation::Quotient;
+use plumb_figures::relation::{Quotient, Test};
 use plumb_figures::{Absence, CellReading, Quantity};
 use plumb_record::{Consistency, Consistent};
 use plumb_units::ValueRange;
 use std::collections::HashMap;
 
-const AVERAGE: Rule =
-    Rule { name: "time / waits = average", arithmetic: "total wait time / waits = average wait" };
-const SHARE: Rule = Rule {
-    name: "time / DB time = % of DB time",
-    arithmetic: "total wait time / DB time = share of DB time",
-};
-const RATE: Rule =
-    Rule { name: "total / interval = per second", arithmetic: "total / elapsed time = per second" };
-const TRANSACTION: Rule = Rule {
-    name: "total / transactions = per transaction",
-    arithmetic: "total / (user commits + user rollbacks) = per transaction",
-};
-const PROFILE: Rule = Rule {
-    name: "load profile = instance activity",
-    arithmetic: "total of the statistic / elapsed time = per second of the load profile",
-};
+const AVERAGE: Rule = Rule::new("time / waits = average", "total wait time / waits = average wait");
+const SHARE: Rule =
+    Rule::new("time / DB time = % of DB time", "total wait time / DB time = share of DB time");
+const RATE: Rule = Rule::new("total / interval = per second", "total / elapsed time = per second");
+const TRANSACTION: Rule = Rule::new(
+    "total / transactions = per transaction",
+    "total / (user commits + user rollbacks) = per transaction",
+);
+const PROFILE: Rule = Rule::new(
+    "load profile = instance activity",
+    "total of the statistic / elapsed time = per second of the load profile",
+);
 const VOLUME: Rule =
-    Rule { name: "bytes / interval = bytes per second", arithmetic: "data / elapsed time = data per second" };
-const SUM: Rule = Rule { name: "sum of rows = total", arithmetic: "sum of the rows = the row TOTAL" };
-const FUNCTIONS: Rule = Rule {
-    name: "functions = file types",
-    arithmetic: "TOTAL by function = TOTAL by type of file: the server counts them at different moments",
-};
+    Rule::new("bytes / interval = bytes per second", "data / elapsed time = data per second");
+const SUM: Rule = Rule::new("sum of rows = total", "sum of the rows = the row TOTAL");
+const FUNCTIONS: Rule = Rule::new(
+    "functions = file types",
+    "TOTAL by function = TOTAL by type of file: the server counts them at different moments",
+);
 /// Share of the bytes or requests of both directions below which a difference is small.
 const SMALL_SHARE: f64 = 0.05;
 /// Requests a second below which a difference of any share is of a few requests.
 const SMALL_RATE: f64 = 2.0;
-const IO_PROFILE: Rule = Rule {
-    name: "IOStat = IO Profile",
-    arithmetic: "requests per second by IOStat = those of the IO Profile",
-};
-const READ: Rule = Rule {
-    name: "a read is possible",
-    arithmetic: "blocks per read x block size / time of a read <= 20 GB/s, more than any device or link moves",
-};
-const READS: Rule =
-    Rule { name: "reads / interval = reads per second", arithmetic: "reads / elapsed time = reads/s" };
-const WRITES: Rule = Rule {
-    name: "writes of files = writes of their tablespace",
-    arithmetic: "sum of the writes of a tablespace's files = its writes",
-};
-const SHIFTED: Rule = Rule {
-    name: "columns stand under their headings",
-    arithmetic: "writes of a tablespace's files = the figure one or two columns before Writes, and not that under it",
-};
-const WAITS: Rule =
-    Rule { name: "waits <= elapsed time", arithmetic: "sum of the waits of one session <= its elapsed time" };
-const HISTOGRAM: Rule = Rule {
-    name: "histogram has the average",
-    arithmetic: "least and greatest mean that the histogram allows enclose (foreground + background time) / waits",
-};
-const CAPTURED: Rule = Rule {
-    name: "captured share",
-    arithmetic: "(foreground wait time + DB CPU) / DB time = the captured share that is printed",
-};
-const CAPTURED_MOST: Rule = Rule {
-    name: "captured time <= DB time",
-    arithmetic: "foreground wait time + DB CPU <= DB time: a session cannot wait and compute at once",
-};
+const IO_PROFILE: Rule =
+    Rule::new("IOStat = IO Profile", "requests per second by IOStat = those of the IO Profile");
+const READ: Rule = Rule::new(
+    "a read is possible",
+    "blocks per read x block size / time of a read <= 20 GB/s, more than any device or link moves",
+);
+const READS: Rule = Rule::new("reads / interval = reads per second", "reads / elapsed time = reads/s");
+const WRITES: Rule = Rule::new(
+    "writes of files = writes of their tablespace",
+    "sum of the writes of a tablespace's files = its writes",
+);
+const SHIFTED: Rule = Rule::new(
+    "columns stand under their headings",
+    "writes of a tablespace's files = the figure one or two columns before Writes, and not that under it",
+);
+const WAITS: Rule = Rule::new("waits <= elapsed time", "sum of the waits of one session <= its elapsed time");
+const HISTOGRAM: Rule = Rule::new(
+    "histogram has the average",
+    "least and greatest mean that the histogram allows enclose (foreground + background time) / waits",
+);
+const CAPTURED: Rule = Rule::new(
+    "captured share",
+    "(foreground wait time + DB CPU) / DB time = the captured share that is printed",
+);
+const CAPTURED_MOST: Rule = Rule::new(
+    "captured time <= DB time",
+    "foreground wait time + DB CPU <= DB time: a session cannot wait and compute at once",
+);
 /// Oracle times CPU within waits, and waits for asynchronous requests that overlap.
 const ASYNCHRONOUS: Habit =
     Habit { name: "CPU + waits above DB time: asynchronous waits overlap", holds_most: 0.0, most: 0.35 };
-const HEAD_TIME: Rule = Rule {
-    name: "DB time of the head = time model",
-    arithmetic: "DB time in minutes of the head = DB time of the time model, or of times over shares",
-};
-const HEAD_ELAPSED: Rule = Rule {
-    name: "elapsed time of the head = snapshots, totals / rates",
-    arithmetic: "minutes between the snapshots = totals of statistics / their rates",
-};
-const PROFILE_TIME: Rule = Rule {
-    name: "load profile = time model",
-    arithmetic: "DB time or DB CPU / elapsed time = per second of the load profile",
-};
-const IN_FLIGHT: Rule = Rule {
-    name: "reads in flight <= sessions",
-    arithmetic: "reads x time of a read / elapsed time <= 128 for each session",
-};
-const DISPLACED: Rule = Rule {
-    name: "figures stand under their headings",
-    arithmetic: "a row has a figure in its first column of figures, and no figure is cut",
-};
-const LITTLE: Rule = Rule {
-    name: "DB time <= sessions x interval",
-    arithmetic: "Little's law: DB time / elapsed time is the average number of active sessions, of those that there were",
-};
-const PROCESSORS: Rule =
-    Rule { name: "CPU <= processors x interval", arithmetic: "DB CPU <= CPUs x elapsed time" };
-const HOST: Rule = Rule {
-    name: "user + system + idle <= 100%",
-    arithmetic: "%User + %System + %Idle <= 100%; %WIO is a part of %Idle",
-};
-const INSTANCES: Rule = Rule { name: "sum of instances", arithmetic: "sum of the instances = the row Sum" };
-const MEAN: Rule = Rule { name: "average of instances", arithmetic: "Sum / instances = the row Avg" };
-const DIFFERENCE: Rule = Rule {
-    name: "%Diff of two periods",
-    arithmetic: "100 x (2nd - 1st) / 1st = %Diff, which is computed before rounding",
-};
+const HEAD_TIME: Rule = Rule::new(
+    "DB time of the head = time model",
+    "DB time in minutes of the head = DB time of the time model, or of times over shares",
+);
+const HEAD_ELAPSED: Rule = Rule::new(
+    "elapsed time of the head = snapshots, totals / rates",
+    "minutes between the snapshots = totals of statistics / their rates",
+);
+const PROFILE_TIME: Rule = Rule::new(
+    "load profile = time model",
+    "DB time or DB CPU / elapsed time = per second of the load profile",
+);
+const IN_FLIGHT: Rule =
+    Rule::new("reads in flight <= sessions", "reads x time of a read / elapsed time <= 128 for each session");
+const DISPLACED: Rule = Rule::new(
+    "figures stand under their headings",
+    "a row has a figure in its first column of figures, and no figure is cut",
+);
+const LITTLE: Rule = Rule::new(
+    "DB time <= sessions x interval",
+    "Little's law: DB time / elapsed time is the average number of active sessions, of those that there were",
+);
+const PROCESSORS: Rule = Rule::new("CPU <= processors x interval", "DB CPU <= CPUs x elapsed time");
+const HOST: Rule =
+    Rule::new("user + system + idle <= 100%", "%User + %System + %Idle <= 100%; %WIO is a part of %Idle");
+const INSTANCES: Rule = Rule::new("sum of instances", "sum of the instances = the row Sum");
+const MEAN: Rule = Rule::new("average of instances", "Sum / instances = the row Avg");
+const DIFFERENCE: Rule =
+    Rule::new("%Diff of two periods", "100 x (2nd - 1st) / 1st = %Diff, which is computed before rounding");
 
 /// Lists of events and classes with a share of DB time.
 const OF_DB_TIME: &[&str] =
     &["top_events", "foreground_events", "wait_events", "wait_classes", "foreground_classes"];
-const RATES: Quotient = Quotient { over: &["total"], under: &["@elapsed time"], factor: 1.0 };
+const RATES: Quotient = Quotient::new(&["total"], &["@elapsed time"]);
 
 /// The checks of single rows.
 const ROW_CHECKS: &[RowCheck] = &[
@@ -131,7 +116,7 @@ const ROW_CHECKS: &[RowCheck] = &[
             "wait_classes",
             "foreground_classes",
         ],
-        quotient: Quotient { over: &["time"], under: &["waits"], factor: 1.0 },
+        quotient: Quotient::new(&["time"], &["waits"]),
         printed: "average",
     },
     RowCheck {
@@ -144,37 +129,37 @@ const ROW_CHECKS: &[RowCheck] = &[
     RowCheck {
         rule: TRANSACTION,
         sections: &["activity"],
-        quotient: Quotient { over: &["total"], under: &["@transactions"], factor: 1.0 },
+        quotient: Quotient::new(&["total"], &["@transactions"]),
         printed: "per_transaction",
     },
     RowCheck {
         rule: VOLUME,
         sections: &["io_functions", "io_filetypes"],
-        quotient: Quotient { over: &["read_bytes"], under: &["@elapsed time"], factor: 1.0 },
+        quotient: Quotient::new(&["read_bytes"], &["@elapsed time"]),
         printed: "read_bytes_per_s",
     },
     RowCheck {
         rule: VOLUME,
         sections: &["io_functions", "io_filetypes"],
-        quotient: Quotient { over: &["written_bytes"], under: &["@elapsed time"], factor: 1.0 },
+        quotient: Quotient::new(&["written_bytes"], &["@elapsed time"]),
         printed: "written_bytes_per_s",
     },
     RowCheck {
         rule: READS,
         sections: &["tablespaces", "files"],
-        quotient: Quotient { over: &["reads"], under: &["@elapsed time"], factor: 1.0 },
+        quotient: Quotient::new(&["reads"], &["@elapsed time"]),
         printed: "reads_per_s",
     },
     RowCheck {
         rule: AVERAGE,
         sections: &["compared_events"],
-        quotient: Quotient { over: &["first_time"], under: &["first_waits"], factor: 1.0 },
+        quotient: Quotient::new(&["first_time"], &["first_waits"]),
         printed: "first_average",
     },
     RowCheck {
         rule: AVERAGE,
         sections: &["compared_events"],
-        quotient: Quotient { over: &["second_time"], under: &["second_waits"], factor: 1.0 },
+        quotient: Quotient::new(&["second_time"], &["second_waits"]),
         printed: "second_average",
     },
 ];
@@ -184,7 +169,7 @@ pub fn checks(report: &Report) -> Vec<Consistency> {
     let find = |key: &str| whole.iter().find(|(known, _)| *known == key).map(|(_, figure)| figure.clone());
     let mut checks = Vec::new();
     for check in ROW_CHECKS {
-        for (sheet, row) in check.sections.iter().flat_map(|section| rows(report, section)) {
+        for (sheet, row) in check.sections.iter().flat_map(|section| report.rows(section)) {
             // A share is of the DB time of all instances together.
             let is_part = !matches!(sheet.text(row, "instance"), "" | "*");
             if !(is_part && check.printed == "share") {
@@ -196,7 +181,7 @@ pub fn checks(report: &Report) -> Vec<Consistency> {
     checks.extend(profiles(report));
     checks.extend(sums(report));
     checks.extend(totals(report));
-    for (sheet, row) in rows(report, "tablespaces").chain(rows(report, "files")) {
+    for (sheet, row) in report.rows("tablespaces").chain(report.rows("files")) {
         checks.extend(possible(report, sheet, row));
     }
     checks.extend(in_flight(report));
@@ -226,7 +211,7 @@ fn whole(report: &Report) -> Vec<(&'static str, Figure)> {
 
 /// Returns the total of a statistic.
 fn total(report: &Report, name: &str) -> Option<Figure> {
-    let mut found = rows(report, "activity").filter(|(sheet, row)| sheet.text(row, "name") == name);
+    let mut found = report.rows("activity").filter(|(sheet, row)| sheet.text(row, "name") == name);
     found.next().and_then(|(sheet, row)| sheet.figure(row, "total"))
 }
 
@@ -246,28 +231,21 @@ fn head(report: &Report) -> Vec<Consistency> {
         let printed = minutes_of(sheet, row);
         let found = printed.as_ref().and_then(|cell| of_cell(labels[0], Some(cell), "s"));
         let expected = of_cell("time model", cell.as_ref(), "s");
-        if let (Some(expected), Some(found)) = (expected, found) {
-            let sides = Sides { expected: expected.range, found: found.range, unit: "s" };
-            checks.push(rule.meets("head", sides, &[&expected, &found]));
-        }
+        checks.extend(rule.ask("head", [expected, found], Test::Equal, Some));
     }
     let elapsed = of_cell("Elapsed", report.run.elapsed.as_ref(), "s");
-    for (sheet, row) in rows(report, "load_profile") {
+    for (sheet, row) in report.rows("load_profile") {
         let own = sheet.text(row, "name").to_lowercase();
         let cell = match own.split('(').next().unwrap_or_default().trim_end_matches(':') {
             "db time" => &report.run.db_time,
             "db cpu" => &report.run.db_cpu,
             _ => continue,
         };
-        let (Some(found), Some(time), Some(elapsed)) =
-            (sheet.figure(row, "per_second"), of_cell(&own, cell.as_ref(), "s"), &elapsed)
-        else {
-            continue;
-        };
-        if let Some(expected) = time.range.over(elapsed.range) {
-            let sides = Sides { expected, found: found.range, unit: "" };
-            checks.push(PROFILE_TIME.meets(&own, sides, &[&time, elapsed, &found]));
-        }
+        let figures = [of_cell(&own, cell.as_ref(), "s"), elapsed.clone(), sheet.figure(row, "per_second")];
+        checks
+            .extend(PROFILE_TIME.ask(&own, figures, Test::Equal, |[time, elapsed, found]| {
+                Some([time.over(elapsed)?, found])
+            }));
     }
     checks
 }
@@ -277,12 +255,12 @@ fn head(report: &Report) -> Vec<Consistency> {
 fn in_flight(report: &Report) -> Vec<Consistency> {
     /// Requests of a session at once: a batch of a parallel or a direct read.
     const EACH_MOST: f64 = 128.0;
-    let sessions = rows(report, "snapshots").filter_map(|(sheet, row)| sheet.figure(row, "sessions"));
+    let sessions = report.rows("snapshots").filter_map(|(sheet, row)| sheet.figure(row, "sessions"));
     let sessions = sessions.max_by(|one, two| one.value.total_cmp(&two.value));
     let elapsed = of_cell("Elapsed", report.run.elapsed.as_ref(), "s");
     let (Some(sessions), Some(elapsed)) = (sessions, elapsed) else { return Vec::new() };
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, "tablespaces").chain(rows(report, "files")) {
+    for (sheet, row) in report.rows("tablespaces").chain(report.rows("files")) {
         let [reads, time] = ["reads", "read_time"].map(|key| sheet.figure(row, key));
         let (Some(reads), Some(time)) = (reads, time) else { continue };
         let Some(found) = reads.range.times(time.range).over(elapsed.range) else { continue };
@@ -314,7 +292,7 @@ const FILLED: [(&str, &str); 5] = [
 fn displaced(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for (section, key) in FILLED {
-        for (sheet, row) in rows(report, section) {
+        for (sheet, row) in report.rows(section) {
             let figure = |at: usize| row.cells[at].reading.value().is_some();
             let places = |keyed: bool| {
                 (0..row.cells.len()).filter(move |at| {
@@ -337,10 +315,6 @@ fn displaced(report: &Report) -> Vec<Consistency> {
         }
     }
     checks
-}
-
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
-    report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 /// Returns the name of a row: its first cell with words.
@@ -373,7 +347,7 @@ const PROFILES: [(&str, &str); 8] = [
 fn profiles(report: &Report) -> Vec<Consistency> {
     let elapsed = of_cell("Elapsed", report.run.elapsed.as_ref(), "s");
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, "load_profile") {
+    for (sheet, row) in report.rows("load_profile") {
         let own = sheet.text(row, "name").to_lowercase();
         let Some((_, statistic)) = PROFILES.iter().find(|(start, _)| own.starts_with(start)) else {
             continue;
@@ -409,16 +383,7 @@ fn is_total(sheet: &Sheet, row: &SheetRow) -> bool {
 fn sums(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     for sheet in ["io_functions", "io_filetypes"].iter().flat_map(|section| report.sheets_of(section)) {
-        let Some(total) = sheet.rows.iter().find(|row| is_total(sheet, row)) else { continue };
-        for key in ADDED {
-            let own = sheet.rows.iter().filter(|row| !is_total(sheet, row));
-            let parts: Vec<Figure> = own.filter_map(|row| sheet.figure(row, key)).collect();
-            let Some(found) = sheet.figure(total, key).filter(|_| !parts.is_empty()) else { continue };
-            let expected = parts.iter().fold(ValueRange::exactly(0.0), |sum, part| sum.plus(part.range));
-            let figures: Vec<&Figure> = parts.iter().chain([&found]).collect();
-            let sides = Sides { expected, found: found.range, unit: found.unit };
-            checks.push(SUM.meets(&found.name, sides, &figures));
-        }
+        checks.extend(SUM.of_total(sheet, is_total, &ADDED));
     }
     checks
 }
@@ -426,11 +391,12 @@ fn sums(report: &Report) -> Vec<Consistency> {
 /// Compares the totals of different sections.
 fn totals(report: &Report) -> Vec<Consistency> {
     let of_section = |section: &'static str, key: &str| {
-        let mut found = rows(report, section).filter(|(sheet, row)| is_total(sheet, row));
+        let mut found = report.rows(section).filter(|(sheet, row)| is_total(sheet, row));
         found.next().and_then(|(sheet, row)| sheet.figure(row, key))
     };
     let profile = |key: &str| {
-        let mut found = rows(report, "io_profile")
+        let mut found = report
+            .rows("io_profile")
             .filter(|(sheet, row)| sheet.text(row, "name").trim_end_matches(':') == "Total Requests");
         found.next().and_then(|(sheet, row)| sheet.figure(row, key))
     };
@@ -501,7 +467,7 @@ fn possible(report: &Report, sheet: &Sheet, row: &SheetRow) -> Option<Consistenc
 /// Returns the writes of each tablespace, summed over its files.
 fn writes_of_files(report: &Report) -> HashMap<String, Figure> {
     let mut sums: HashMap<String, Figure> = HashMap::new();
-    for (sheet, row) in rows(report, "files") {
+    for (sheet, row) in report.rows("files") {
         let (tablespace, Some(writes)) = (sheet.text(row, "tablespace"), sheet.figure(row, "writes")) else {
             continue;
         };
@@ -521,7 +487,7 @@ fn writes_of_files(report: &Report) -> HashMap<String, Figure> {
 
 fn shifted(report: &Report) -> Vec<Consistency> {
     let (mut checks, of_files) = (Vec::new(), writes_of_files(report));
-    for (sheet, row) in rows(report, "tablespaces") {
+    for (sheet, row) in report.rows("tablespaces") {
         let tablespace = sheet.text(row, "tablespace");
         let Some(found) = sheet.figure(row, "writes") else { continue };
         let Some(expected) = of_files.get(tablespace) else { continue };
@@ -602,7 +568,7 @@ fn edge(heading: &str) -> Option<(bool, f64)> {
 /// Returns waits and time of the events of a list by name; the first row of a name counts.
 fn waited(report: &Report, section: &'static str) -> HashMap<String, (Figure, Figure)> {
     let mut waited = HashMap::new();
-    for (sheet, row) in rows(report, section) {
+    for (sheet, row) in report.rows(section) {
         if let (Some(waits), Some(time)) = (sheet.figure(row, "waits"), sheet.figure(row, "time")) {
             waited.entry(sheet.text(row, "event").to_string()).or_insert((waits, time));
         }
@@ -613,7 +579,7 @@ fn waited(report: &Report, section: &'static str) -> HashMap<String, (Figure, Fi
 fn histograms(report: &Report) -> Vec<Consistency> {
     let lists = ["foreground_events", "background_events"].map(|section| waited(report, section));
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, "histogram") {
+    for (sheet, row) in report.rows("histogram") {
         let event = sheet.text(row, "event");
         let mut both = lists.iter().filter_map(|list| list.get(event));
         let Some((mut waits, mut time)) = both.next().cloned() else { continue };
@@ -674,7 +640,7 @@ fn statements(report: &Report) -> Vec<Consistency> {
         let (mut elapsed, mut waits): (Option<Figure>, Vec<Figure>) = (None, Vec::new());
         let mut end = |title: &str, elapsed: Option<Figure>, waits: Vec<Figure>| {
             let Some(elapsed) = elapsed.filter(|_| !waits.is_empty()) else { return };
-            let found = waits.iter().fold(ValueRange::exactly(0.0), |sum, wait| sum.plus(wait.range));
+            let found = added(&waits);
             let figures: Vec<&Figure> = waits.iter().chain([&elapsed]).collect();
             let sides = Sides { expected: elapsed.range, found, unit: "s" };
             checks.push(WAITS.at_most(title, sides, &figures));
@@ -701,7 +667,7 @@ fn limits(report: &Report) -> Vec<Consistency> {
     let elapsed = of_cell("Elapsed", run.elapsed.as_ref(), "s");
     let mut checks = Vec::new();
     if let (Some(elapsed), Some(db_time)) = (&elapsed, of_cell("DB time", run.db_time.as_ref(), "s")) {
-        let sessions = rows(report, "snapshots").filter_map(|(sheet, row)| sheet.figure(row, "sessions"));
+        let sessions = report.rows("snapshots").filter_map(|(sheet, row)| sheet.figure(row, "sessions"));
         match sessions.max_by(|one, two| one.value.total_cmp(&two.value)) {
             Some(sessions) => {
                 let sides =
@@ -721,14 +687,11 @@ fn limits(report: &Report) -> Vec<Consistency> {
         }
         _ => checks.push(PROCESSORS.not_asked("DB CPU", "elapsed time, DB CPU or number of processors")),
     }
-    for (sheet, row) in rows(report, "host_cpu") {
-        let parts: Vec<Figure> =
-            ["user", "system", "idle"].iter().filter_map(|key| sheet.figure(row, key)).collect();
-        if let [user, system, idle] = parts.as_slice() {
-            let found = user.range.plus(system.range).plus(idle.range);
-            let sides = Sides { expected: ValueRange { low: 0.0, high: 100.0 }, found, unit: "%" };
-            checks.push(HOST.at_most("Host CPU", sides, &[user, system, idle]));
-        }
+    for (sheet, row) in report.rows("host_cpu") {
+        let parts = ["user", "system", "idle"].map(|key| sheet.figure(row, key));
+        checks.extend(HOST.ask("Host CPU", parts, Test::AtMost, |[user, system, idle]| {
+            Some([ValueRange { low: 0.0, high: 100.0 }, user.plus(system).plus(idle)])
+        }));
     }
     checks
 }
@@ -745,21 +708,11 @@ fn instances(report: &Report) -> Vec<Consistency> {
         for column in sheet.columns.iter().filter(|column| !column.key.is_empty() && column.key != "instance")
         {
             let parts: Vec<Figure> = own.iter().filter_map(|row| sheet.figure(row, column.key)).collect();
-            let Some(sum) =
-                sum_row.and_then(|row| sheet.figure(row, column.key)).filter(|_| !parts.is_empty())
-            else {
-                continue;
-            };
-            let expected = parts.iter().fold(ValueRange::exactly(0.0), |all, part| all.plus(part.range));
-            let figures: Vec<&Figure> = parts.iter().chain([&sum]).collect();
-            let sides = Sides { expected, found: sum.range, unit: sum.unit };
-            checks.push(INSTANCES.meets(&column.name, sides, &figures));
-            if let Some(mean) = mean_row.and_then(|row| sheet.figure(row, column.key))
-                && let Some(expected) = sum.range.over(ValueRange::exactly(parts.len() as f64))
-            {
-                let sides = Sides { expected, found: mean.range, unit: mean.unit };
-                checks.push(MEAN.meets(&column.name, sides, &[&sum, &mean]));
-            }
+            let [sum, mean] = [sum_row, mean_row].map(|row| sheet.figure(row?, column.key));
+            checks.extend(INSTANCES.adds_up(&column.name, &parts, sum.clone()));
+            checks.extend(MEAN.ask(&column.name, [sum, mean], Test::Equal, |[sum, mean]| {
+                Some([sum.over(ValueRange::exactly(parts.len() as f64))?, mean])
+            }));
         }
     }
     checks
@@ -772,17 +725,19 @@ fn is_instance(name: &str) -> bool {
 /// Checks the differences of two periods, and the averages of their events.
 fn compared(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, "compared_load") {
+    for (sheet, row) in report.rows("compared_load") {
         for by in ["per_second", "per_transaction"] {
             let of = |what: &str| sheet.figure(row, &format!("{what}_{by}"));
-            let (Some(first), Some(second), Some(found)) = (of("first"), of("second"), of("difference"))
-            else {
-                continue;
-            };
-            let Some(quotient) = second.range.over(first.range) else { continue };
-            let expected = quotient.plus(ValueRange::exactly(-1.0)).times(ValueRange::exactly(100.0));
-            let sides = Sides { expected, found: found.range, unit: "%" };
-            checks.push(DIFFERENCE.meets(&name(sheet, row), sides, &[&first, &second, &found]));
+            let figures = ["first", "second", "difference"].map(of);
+            checks.extend(DIFFERENCE.ask(
+                &name(sheet, row),
+                figures,
+                Test::Equal,
+                |[first, second, found]| {
+                    let growth = second.over(first)?.plus(ValueRange::exactly(-1.0));
+                    Some([growth.times(ValueRange::exactly(100.0)), found])
+                },
+            ));
         }
     }
     checks

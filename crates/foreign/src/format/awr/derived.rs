@@ -44,18 +44,15 @@ pub fn fill(report: &mut Report) {
             let time = sheet.figure(row, "time")?;
             Some((time.range.over(parts)?, time.line))
         };
-        let found = rows(report, "top_events").filter_map(|(sheet, row)| shares(sheet, row)).collect();
+        let found = report.rows("top_events").filter_map(|(sheet, row)| shares(sheet, row)).collect();
         report.run.db_time = all_of(found);
     }
     if report.run.db_cpu.is_none() {
-        let found = rows(report, "top_events")
+        let found = report
+            .rows("top_events")
             .find(|(sheet, row)| ["DB CPU", "CPU time"].contains(&sheet.text(row, "event")));
         report.run.db_cpu = found.and_then(|(sheet, row)| sheet.cell(row, "time")).cloned();
     }
-}
-
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
-    report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 /// Returns the interval of a head within what its snapshots and its totals over rates allow: two
@@ -91,7 +88,7 @@ fn lengths(report: &Report) -> Vec<(ValueRange, u32)> {
         Some((total.range.over(sheet.figure(row, rate)?.range)?, total.line))
     };
     let of = |section, total, rate| {
-        let found = rows(report, section).filter_map(move |(sheet, row)| quotient(sheet, row, total, rate));
+        let found = report.rows(section).filter_map(move |(sheet, row)| quotient(sheet, row, total, rate));
         found.collect::<Vec<_>>()
     };
     let mut lengths = of("activity", "total", "per_second");
@@ -115,17 +112,17 @@ fn all_of(mut found: Vec<(ValueRange, u32)>) -> Option<Cell> {
 
 /// Returns the size of a block, bytes, if the report states it.
 pub fn block_bytes(report: &Report) -> Option<f64> {
-    let parameter =
-        rows(report, "parameters").find(|(sheet, row)| sheet.text(row, "name") == "db_block_size");
+    let parameter = report.rows("parameters").find(|(sheet, row)| sheet.text(row, "name") == "db_block_size");
     let parameter = parameter.and_then(|(sheet, row)| sheet.text(row, "value").parse().ok());
     let cache = || {
-        let mut found = rows(report, "cache_sizes");
+        let mut found = report.rows("cache_sizes");
         found.find_map(|(sheet, row)| {
             is_named(sheet.text(row, "name"), "Std Block Size").then(|| value(sheet.cell(row, "begin")))?
         })
     };
     let compared = || {
-        rows(report, "compared_databases")
+        report
+            .rows("compared_databases")
             .find_map(|(sheet, row)| Some(sheet.figure(row, "block_size")?.value))
     };
     parameter.or_else(cache).or_else(compared).filter(|bytes: &f64| *bytes >= 512.0)
@@ -180,7 +177,8 @@ pub fn figures(report: &Report) -> Vec<ImportedFigure> {
 /// Returns bytes and time of a log write. Times of statistics are in hundredths of a second.
 fn redo(report: &Report) -> Vec<ImportedFigure> {
     let of = |name: &str| {
-        rows(report, "activity")
+        report
+            .rows("activity")
             .find(|(sheet, row)| sheet.text(row, "name") == name)
             .and_then(|(sheet, row)| sheet.figure(row, "total"))
     };
@@ -211,7 +209,7 @@ fn requests(report: &Report) -> Vec<ImportedFigure> {
         (["direct_written_bytes_per_s", "direct_writes_per_s"], "direct write"),
     ];
     for section in ["io_functions", "io_filetypes", "global_io_functions_rates"] {
-        for (sheet, row) in rows(report, section) {
+        for (sheet, row) in report.rows(section) {
             found.extend(WAYS.iter().filter_map(|(keys, what)| of(sheet, row, *keys, what)));
         }
     }
@@ -223,7 +221,7 @@ fn requests(report: &Report) -> Vec<ImportedFigure> {
 fn tablespaces(report: &Report) -> Vec<ImportedFigure> {
     let (block, assumed) = block_assumed(report);
     let mut found = Vec::new();
-    for (sheet, row) in rows(report, "tablespaces") {
+    for (sheet, row) in report.rows("tablespaces") {
         let Some(blocks) = sheet.figure(row, "blocks_per_read").filter(|blocks| blocks.value > 0.0) else {
             continue;
         };

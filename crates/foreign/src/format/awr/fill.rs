@@ -30,8 +30,8 @@ pub fn fill(report: &Report, record: &mut Record, period: ReportPeriod) {
     record.statistics = statistics(report);
     record.io_functions = functions(report, elapsed);
     record.io_files = files(report);
-    record.settings = rows(report, "parameters").map(|(sheet, row)| setting(sheet, row)).collect();
-    record.memory.areas = rows(report, "cache_sizes").filter_map(|(sheet, row)| area(sheet, row)).collect();
+    record.settings = report.rows("parameters").map(|(sheet, row)| setting(sheet, row)).collect();
+    record.memory.areas = report.rows("cache_sizes").filter_map(|(sheet, row)| area(sheet, row)).collect();
     record.host_cpu = host_cpu(report, elapsed);
 }
 
@@ -41,7 +41,7 @@ fn compared(report: &Report, record: &mut Record, period: ReportPeriod) {
     let side = if period == ReportPeriod::First { "first" } else { "second" };
     let elapsed = record.header.elapsed_ns as f64 / 1e9;
     record.load_profile = load(report, ["compared_load", &format!("{side}_per_second")], elapsed);
-    for (sheet, row) in rows(report, "compared_events") {
+    for (sheet, row) in report.rows("compared_events") {
         let key = |name: &str| format!("{side}_{name}");
         let name = sheet.text(row, &key("event")).trim_start_matches('-').trim();
         let event = events::full_name(name).to_string();
@@ -55,10 +55,6 @@ fn compared(report: &Report, record: &mut Record, period: ReportPeriod) {
             _ => record.foreground_events.push(own),
         }
     }
-}
-
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
-    report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
 }
 
 fn load(report: &Report, [section, rate]: [&str; 2], elapsed: f64) -> Vec<LoadRow> {
@@ -122,7 +118,7 @@ fn events(
     let mut events: Vec<WaitEvent> = Vec::new();
     // Of the sheet before: to look through all rows for each row would take hours on a long table.
     let mut shares: Option<(&Sheet, bool)> = None;
-    for (sheet, row) in found.into_iter().flat_map(|section| rows(report, section)) {
+    for (sheet, row) in found.into_iter().flat_map(|section| report.rows(section)) {
         // In a global report the row `*` includes the rows of single instances.
         let instance = sheet.text(row, "instance");
         let is_part = !instance.is_empty() && instance != "*";
@@ -162,7 +158,7 @@ fn class_of(
 /// Returns each statistic once: `user commits` stands in the key and in the other ones.
 fn statistics(report: &Report) -> Vec<StatisticRow> {
     let mut known = BTreeSet::new();
-    let all = rows(report, "activity").filter_map(|(sheet, row)| statistic(sheet, row));
+    let all = report.rows("activity").filter_map(|(sheet, row)| statistic(sheet, row));
     all.filter(|row| known.insert(row.name.clone())).collect()
 }
 
@@ -205,7 +201,7 @@ fn functions(report: &Report, elapsed: f64) -> Vec<IoFunction> {
             tally(sheet, row, ["writes", "writes_per_s", "written_bytes", "written_bytes_per_s"], elapsed);
         (!is_total(&function)).then_some(IoFunction { function, reads, writes, ..IoFunction::default() })
     };
-    rows(report, "io_functions").filter_map(of).collect()
+    report.rows("io_functions").filter_map(of).collect()
 }
 
 fn files(report: &Report) -> Vec<IoFile> {
@@ -227,7 +223,7 @@ fn files(report: &Report) -> Vec<IoFile> {
             ..IoFile::default()
         })
     };
-    rows(report, section).filter_map(of).collect()
+    report.rows(section).filter_map(of).collect()
 }
 
 fn setting(sheet: &Sheet, row: &SheetRow) -> SettingRow {
@@ -257,11 +253,11 @@ fn area(sheet: &Sheet, row: &SheetRow) -> Option<MemoryArea> {
 /// The report's idle time includes the wait for I/O; a record has the two apart.
 fn host_cpu(report: &Report, elapsed: f64) -> Option<HostCpu> {
     let of = |name: &str| {
-        let mut found = rows(report, "os_statistics").filter(|(sheet, row)| sheet.text(row, "name") == name);
+        let mut found = report.rows("os_statistics").filter(|(sheet, row)| sheet.text(row, "name") == name);
         found.next().and_then(|(sheet, row)| value(sheet.cell(row, "value")))
     };
     let load =
-        |key: &str| rows(report, "host_cpu").find_map(|(sheet, row)| Some(sheet.figure(row, key)?.value));
+        |key: &str| report.rows("host_cpu").find_map(|(sheet, row)| Some(sheet.figure(row, key)?.value));
     let ns = |hundredths: f64| nanoseconds(hundredths.max(0.0) / 100.0);
     let iowait = of("IOWAIT_TIME").unwrap_or(0.0);
     (elapsed > 0.0).then_some(())?;

@@ -14,10 +14,11 @@
 //! An unknown table is read as it is headed. A blank cell in its first column, below words, has the
 //! text above it, because authors merge such cells.
 
-use super::{head, page, sections::keyed, sections::section_of, text};
+use super::{head, page, text};
 use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST};
 use crate::figure::sheet::{Printed, Sheet, plain};
 use crate::form::ruled;
+use crate::format::sections::{keyed, section_of};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::{FigureUnit, is_figure, is_number, unit_of};
@@ -301,7 +302,7 @@ fn spaced(lines: &[(u32, &str)], at: usize) -> Found {
         Some((*key, names.to_vec(), text[found + title.len()..].to_string()))
     };
     let (key, names, rest) = HEADINGS.iter().find_map(headed)?;
-    let section = keyed(key);
+    let section = Some(keyed(key));
     let mut sheet = Sheet::new(section, heading(lines, at), names.iter().map(ToString::to_string).collect());
     let words_behind = names.last() == Some(&"Wait Class");
     let figures = names.len() - 1 - usize::from(words_behind);
@@ -446,7 +447,7 @@ fn paragraphs(lines: &[(u32, &str)], at: usize) -> Found {
         is_number(figure) && (unit.is_empty() || UNITS.contains(&unit))
     };
     let names = ["Statistic", "Value"].map(String::from).to_vec();
-    let section = keyed("statement");
+    let section = Some(keyed("statement"));
     // The table's heading is above the headings of both columns.
     let is_head_of_names = |above: &usize| plain(lines[*above].1) == "statisticdescription";
     let above = (at.saturating_sub(4)..at).find(is_head_of_names).unwrap_or(at);
@@ -477,8 +478,11 @@ mod tests {
     #[test]
     fn every_heading_of_a_fragment_is_known_to_its_section() {
         for (key, names) in HEADINGS {
-            let sheet =
-                Sheet::new(keyed(key), Printed::default(), names.iter().map(ToString::to_string).collect());
+            let sheet = Sheet::new(
+                Some(keyed(key)),
+                Printed::default(),
+                names.iter().map(ToString::to_string).collect(),
+            );
             assert!(sheet.columns.iter().all(|column| !column.key.is_empty()), "{key}: {:?}", sheet.columns);
         }
     }

@@ -1,8 +1,9 @@
 //! Reads reports in HTML.
 
-use super::{head, sections::section_of, text};
+use super::{head, text};
 use crate::figure::sheet::{Printed, Remark, Sheet};
 use crate::form::html;
+use crate::format::sections::section_of;
 use crate::report::Report;
 use crate::source::SourcePart;
 

@@ -33,7 +33,8 @@ pub const STUDIES: [(&str, &str); 14] = [
 pub fn add(report: &Report, signals: &mut Signals) {
     signals.server.restarted = is_restarted(report);
     signals.is_top_list = report.sheet("foreground_events").is_none();
-    signals.class_ns = rows(report, "foreground_classes")
+    signals.class_ns = report
+        .rows("foreground_classes")
         .filter_map(|(sheet, row)| {
             let class = events::full_class(sheet.text(row, "class"))?;
             Some((class.to_string(), nanoseconds(sheet.figure(row, "time")?.value)))
@@ -41,9 +42,10 @@ pub fn add(report: &Report, signals: &mut Signals) {
         .collect();
     signals.server.top_sql_reads = top_sql_reads(report);
     signals.server.work_area_passes = passes(report);
-    signals.server.asm = rows(report, "files").any(|(sheet, row)| sheet.text(row, "file").starts_with('+'))
+    signals.server.asm = report.rows("files").any(|(sheet, row)| sheet.text(row, "file").starts_with('+'))
         || signals.waits.iter().any(|wait| wait.event.starts_with("cell "));
-    let switches = rows(report, "thread_activity")
+    let switches = report
+        .rows("thread_activity")
         .find(|(sheet, row)| sheet.text(row, "name").starts_with("log switches"))
         .and_then(|(sheet, row)| sheet.figure(row, "total"));
     signals.log.switches = switches.map(|total| total.value as u64).or(signals.log.switches);
@@ -54,7 +56,7 @@ pub fn add(report: &Report, signals: &mut Signals) {
         let is_default = matches!(sheet.text(row, "pool"), "" | "D");
         is_default.then_some(Advisory { size_factor, read_factor })
     };
-    signals.cache.advisory = rows(report, "buffer_advisory").filter_map(advisory).collect();
+    signals.cache.advisory = report.rows("buffer_advisory").filter_map(advisory).collect();
     for of in &mut signals.tablespaces {
         of.printed_read = printed_read(report, &of.name);
     }
@@ -64,7 +66,7 @@ pub fn add(report: &Report, signals: &mut Signals) {
 fn printed_read(report: &Report, tablespace: &str) -> Option<[ValueRange; 2]> {
     let (block, _) = block_assumed(report);
     let section = if report.sheet("tablespaces").is_some() { "tablespaces" } else { "files" };
-    let own = rows(report, section).filter(|(sheet, row)| sheet.text(row, "tablespace") == tablespace);
+    let own = report.rows(section).filter(|(sheet, row)| sheet.text(row, "tablespace") == tablespace);
     let reads = own.filter_map(|(sheet, row)| {
         let bytes = sheet.figure(row, "blocks_per_read")?.range.times(ValueRange::exactly(block));
         Some([bytes, sheet.figure(row, "read_time")?.range])
@@ -85,10 +87,6 @@ pub fn with_studies(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-fn rows<'a>(report: &'a Report, section: &'static str) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
-    report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
-}
-
 /// True if the instance was started within the interval. A page of 11.2 prints the month as the
 /// minute of the startup, which matters in the hour of the begin alone.
 fn is_restarted(report: &Report) -> bool {
@@ -101,7 +99,8 @@ fn is_restarted(report: &Report) -> bool {
 /// Returns the share of reads by the statement that reads most, and the most that five can have:
 /// a block of PL/SQL has the reads of its statements, too, so that rows overlap.
 fn top_sql_reads(report: &Report) -> Option<[f64; 2]> {
-    let shares: Vec<f64> = rows(report, "sql_by_reads")
+    let shares: Vec<f64> = report
+        .rows("sql_by_reads")
         .filter_map(|(sheet, row)| Some(sheet.figure(row, "share")?.value))
         .take(5)
         .collect();
@@ -117,7 +116,7 @@ fn top_sql_reads(report: &Report) -> Option<[f64; 2]> {
 fn passes(report: &Report) -> Option<[u64; 2]> {
     report.sheet("pga_histogram")?;
     Some(["one_pass", "multi_pass"].map(|key| {
-        let counts = rows(report, "pga_histogram").filter_map(|(sheet, row)| sheet.figure(row, key));
+        let counts = report.rows("pga_histogram").filter_map(|(sheet, row)| sheet.figure(row, key));
         counts.map(|count| count.value as u64).sum()
     }))
 }

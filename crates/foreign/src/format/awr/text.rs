@@ -1,8 +1,9 @@
 //! Reads reports in text.
 
-use super::{head, sections::section_of};
+use super::head;
 use crate::figure::sheet::Sheet;
 use crate::form::ruled::{self, Ruled};
+use crate::format::sections::section_of;
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::numeral::Comma;

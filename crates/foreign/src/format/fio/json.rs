@@ -1,8 +1,9 @@
 //! fio's JSON and JSON+.
 
-use super::{JOBS, PERCENTILES, PRINTED_JOBS, PRINTED_PERCENTILES, SYNC, longest};
+use super::{PRINTED_JOBS, PRINTED_PERCENTILES, SYNC, longest};
 use crate::figure::sheet::{Cell, Printed, Sheet};
 use crate::form::json::{self, Json, place};
+use crate::format::sections::with_columns;
 use crate::report::Report;
 use crate::source::SourcePart;
 
@@ -61,8 +62,8 @@ fn printed(part: &SourcePart<'_>, report: &mut Report) {
     let found = super::text::read(part);
     for mut sheet in found.sheets {
         sheet.section = match sheet.section {
-            section if section == JOBS.key => PRINTED_JOBS,
-            section if section == PERCENTILES.key => PRINTED_PERCENTILES,
+            "jobs" => PRINTED_JOBS,
+            "percentiles" => PRINTED_PERCENTILES,
             section => section,
         };
         report.sheets.push(sheet);
@@ -102,14 +103,12 @@ fn sheet_of_jobs(is_ns: bool, is_kib: bool, line: u32) -> Sheet {
     let others = [&format!("{lat} mean"), slat, "sum of bins", "bs"].map(String::from);
     let options = ["iodepth", "numjobs", "direct", "iops_mean", "iops_samples", "usr_cpu", "sys_cpu"];
     let names = names.into_iter().chain(times).chain(others).chain(options.map(String::from));
-    let heading = Printed { raw: "jobs".to_string(), line };
-    Sheet::new(Some(&JOBS), heading, names.collect())
+    with_columns("jobs", line, names)
 }
 
 fn sheet_of_percentiles(is_ns: bool, line: u32) -> Sheet {
     let clat = if is_ns { "clat_ns" } else { "clat" };
-    let names = ["job", "direction", "percentile", clat].map(String::from).to_vec();
-    Sheet::new(Some(&PERCENTILES), Printed { raw: "clat percentiles".to_string(), line }, names)
+    with_columns("percentiles", line, ["job", "direction", "percentile", clat])
 }
 
 /// The key of the time from submission to completion, which a sync does not have apart.

@@ -25,13 +25,13 @@ mod terse;
 mod text;
 
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Cell, Figure, Known, Section, Sheet, SheetRow};
+use crate::figure::sheet::{Cell, Figure, Sheet, SheetRow, added};
 use crate::figure::shown::scaled;
 use crate::format::tool::{derived, quotient};
 use crate::reader::{Begins, Fill, Reader, measures};
 use crate::report::Report;
 use crate::source::SourcePart;
-use plumb_figures::{FigureUnit, Quantity};
+use plumb_figures::relation::Test;
 use plumb_findings::JobSignals;
 use plumb_record::{Consistency, ImportedFigure, Record, SettingRow};
 use plumb_units::ValueRange;
@@ -47,7 +47,7 @@ pub const READERS: [Reader; 4] = [
 ];
 
 const fn reader(kind: &'static str, begins: Begins, read: fn(&SourcePart<'_>) -> Report) -> Reader {
-    Reader { kind, begins, read, check, derive: figures, fill: Fill::With(fill) }
+    Reader::new(kind, begins, read).checked(check).filling(figures, Fill::With(fill))
 }
 
 /// Adds a line for each direction, of all its jobs together.
@@ -95,127 +95,38 @@ const ERRORS_MOST: usize = 20;
 /// Calls of fsync and the like.
 const SYNC: &str = "sync";
 
-const NS: FigureUnit = FigureUnit::new(Quantity::Seconds, 1e-9);
-const KIB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1024.0);
-const KIB_PER_S: FigureUnit = FigureUnit::new(Quantity::BytesPerSecond, 1024.0);
-
-/// An entry and a direction a row.
-static JOBS: Section = Section {
-    key: "jobs",
-    headings: &["jobs"],
-    first: &[],
-    columns: &[
-        Known { key: "job", unit: FigureUnit::TEXT, headings: &["job"] },
-        Known { key: "direction", unit: FigureUnit::TEXT, headings: &["direction"] },
-        Known { key: "bytes", unit: FigureUnit::BYTES, headings: &["io_bytes", "io"] },
-        Known { key: "bytes", unit: KIB, headings: &["io_bytes in KiB"] },
-        Known { key: "bandwidth", unit: KIB_PER_S, headings: &["bw"] },
-        Known { key: "rate", unit: FigureUnit::PER_S, headings: &["iops"] },
-        Known { key: "runtime", unit: FigureUnit::MS, headings: &["runtime"] },
-        Known { key: "requests", unit: FigureUnit::COUNT, headings: &["total_ios"] },
-        Known { key: "short", unit: FigureUnit::COUNT, headings: &["short_ios"] },
-        Known { key: "least", unit: NS, headings: &["clat_ns min"] },
-        Known { key: "most", unit: NS, headings: &["clat_ns max"] },
-        Known { key: "mean", unit: NS, headings: &["clat_ns mean"] },
-        Known { key: "least", unit: FigureUnit::US, headings: &["clat min"] },
-        Known { key: "most", unit: FigureUnit::US, headings: &["clat max"] },
-        Known { key: "mean", unit: FigureUnit::US, headings: &["clat mean"] },
-        Known { key: "latency", unit: NS, headings: &["lat_ns mean"] },
-        Known { key: "latency", unit: FigureUnit::US, headings: &["lat mean"] },
-        Known { key: "bins", unit: FigureUnit::COUNT, headings: &["sum of bins"] },
-        Known { key: "size", unit: FigureUnit::BYTES, headings: &["bs"] },
-        Known { key: "depth", unit: FigureUnit::COUNT, headings: &["iodepth"] },
-        Known { key: "processes", unit: FigureUnit::COUNT, headings: &["numjobs"] },
-        Known { key: "direct", unit: FigureUnit::COUNT, headings: &["direct"] },
-        Known { key: "submission", unit: NS, headings: &["slat_ns mean"] },
-        Known { key: "submission", unit: FigureUnit::US, headings: &["slat mean"] },
-        Known { key: "sampled", unit: FigureUnit::PER_S, headings: &["iops_mean"] },
-        Known { key: "samples", unit: FigureUnit::COUNT, headings: &["iops_samples"] },
-        Known { key: "user", unit: FigureUnit::PERCENT, headings: &["usr_cpu"] },
-        Known { key: "system", unit: FigureUnit::PERCENT, headings: &["sys_cpu"] },
-    ],
-};
-
-/// A percentile of an entry and a direction a row, in the order of the report.
-static PERCENTILES: Section = Section {
-    key: "percentiles",
-    headings: &["clat percentiles"],
-    first: &[],
-    columns: &[
-        Known { key: "job", unit: FigureUnit::TEXT, headings: &["job"] },
-        Known { key: "direction", unit: FigureUnit::TEXT, headings: &["direction"] },
-        Known { key: "percent", unit: FigureUnit::PERCENT, headings: &["percentile"] },
-        Known { key: "time", unit: NS, headings: &["clat_ns"] },
-        Known { key: "time", unit: FigureUnit::US, headings: &["clat"] },
-    ],
-};
-
-/// All entries of a group and a direction a row, below `Run status`.
-static GROUPS: Section = Section {
-    key: "groups",
-    headings: &["Run status"],
-    first: &[],
-    columns: &[
-        Known { key: "direction", unit: FigureUnit::TEXT, headings: &["direction"] },
-        Known { key: "bytes", unit: FigureUnit::BYTES, headings: &["io"] },
-        Known { key: "least", unit: FigureUnit::MS, headings: &["mint"] },
-        Known { key: "most", unit: FigureUnit::MS, headings: &["maxt"] },
-    ],
-};
-
-/// Figures that no check needs, a name and a value a row: depths, shares, disks.
-static DETAILS: Section = Section {
-    key: "details",
-    headings: &["details"],
-    first: &[],
-    columns: &[
-        Known { key: "job", unit: FigureUnit::TEXT, headings: &["job"] },
-        Known { key: "line", unit: FigureUnit::TEXT, headings: &["line"] },
-        Known { key: "name", unit: FigureUnit::TEXT, headings: &["name"] },
-    ],
-};
-
 /// Key of the jobs of a text behind its JSON, which are the same ones.
 const PRINTED_JOBS: &str = "printed_jobs";
 /// Key of the percentiles of those jobs.
 const PRINTED_PERCENTILES: &str = "printed_percentiles";
 
-const BANDWIDTH: Rule = Rule {
-    name: "io_bytes / runtime = bw",
-    arithmetic: "bytes moved, divided by the time, are the bandwidth",
-};
-const RATE: Rule =
-    Rule { name: "total_ios / runtime = iops", arithmetic: "requests, divided by the time, are the rate" };
-const SIZE: Rule =
-    Rule { name: "total_ios x bs = io_bytes", arithmetic: "requests times their size are the bytes moved" };
-const MEAN: Rule = Rule { name: "min <= mean <= max", arithmetic: "the mean lies between the extremes" };
-const ORDER: Rule =
-    Rule { name: "percentiles ascend", arithmetic: "a higher percentile is no shorter than a lower one" };
-const LITTLE: Rule = Rule {
-    name: "iops x latency <= iodepth x numjobs",
-    arithmetic: "Little's law: no more requests are outstanding than the jobs may have",
-};
-const GROUP: Rule = Rule {
-    name: "io of jobs = io of Run status",
-    arithmetic: "bytes of the jobs of a direction = sum of its groups' bytes",
-};
-const PRINTED: Rule =
-    Rule { name: "JSON = text", arithmetic: "a figure of the JSON is one that prints as the text has it" };
-const SAMPLED: Rule = Rule {
-    name: "iops = mean of its samples",
-    arithmetic: "the rate of the whole run is within 20% of the mean of the samples, of one process or of all",
-};
-const BINS: Rule =
-    Rule { name: "bins = total_ios", arithmetic: "the bins of the histogram add up to the requests" };
+const BANDWIDTH: Rule =
+    Rule::new("io_bytes / runtime = bw", "bytes moved, divided by the time, are the bandwidth");
+const RATE: Rule = Rule::new("total_ios / runtime = iops", "requests, divided by the time, are the rate");
+const SIZE: Rule = Rule::new("total_ios x bs = io_bytes", "requests times their size are the bytes moved");
+const MEAN: Rule = Rule::new("min <= mean <= max", "the mean lies between the extremes");
+const ORDER: Rule = Rule::new("percentiles ascend", "a higher percentile is no shorter than a lower one");
+const LITTLE: Rule = Rule::new(
+    "iops x latency <= iodepth x numjobs",
+    "Little's law: no more requests are outstanding than the jobs may have",
+);
+const GROUP: Rule =
+    Rule::new("io of jobs = io of Run status", "bytes of the jobs of a direction = sum of its groups' bytes");
+const PRINTED: Rule = Rule::new("JSON = text", "a figure of the JSON is one that prints as the text has it");
+const SAMPLED: Rule = Rule::new(
+    "iops = mean of its samples",
+    "the rate of the whole run is within 20% of the mean of the samples, of one process or of all",
+);
+const BINS: Rule = Rule::new("bins = total_ios", "the bins of the histogram add up to the requests");
 
 fn check(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    for sheet in report.sheets_of(JOBS.key) {
+    for sheet in report.sheets_of("jobs") {
         for row in &sheet.rows {
             of_row(sheet, row, &mut checks);
         }
     }
-    for sheet in report.sheets_of(PERCENTILES.key) {
+    for sheet in report.sheets_of("percentiles") {
         of_percentiles(sheet, &mut checks);
     }
     checks.extend(of_groups(report));
@@ -226,7 +137,7 @@ fn check(report: &Report) -> Vec<Consistency> {
 /// Figures of a JSON against those of the text behind it, job by job in their order.
 fn of_text(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    let (Some(json), Some(text)) = (report.sheet(JOBS.key), report.sheet(PRINTED_JOBS)) else {
+    let (Some(json), Some(text)) = (report.sheet("jobs"), report.sheet(PRINTED_JOBS)) else {
         return checks;
     };
     let name = |sheet: &Sheet, row: &SheetRow| {
@@ -253,16 +164,12 @@ fn of_text(report: &Report) -> Vec<Consistency> {
 /// The sums of both tables by direction.
 fn of_groups(report: &Report) -> Vec<Consistency> {
     let figures = |section: &'static str, direction: &str| -> Vec<Figure> {
-        let rows = report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)));
-        let own = rows.filter(|(sheet, row)| sheet.text(row, "direction") == direction);
+        let own = report.rows(section).filter(|(sheet, row)| sheet.text(row, "direction") == direction);
         own.filter_map(|(sheet, row)| sheet.figure(row, "bytes")).collect()
     };
-    let sum = |figures: &[Figure]| {
-        figures.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range))
-    };
     let check = |direction: &str| {
-        let [of_groups, of_jobs] = [GROUPS.key, JOBS.key].map(|section| figures(section, direction));
-        let sides = Sides { expected: sum(&of_groups), found: sum(&of_jobs), unit: "bytes" };
+        let [of_groups, of_jobs] = ["groups", "jobs"].map(|section| figures(section, direction));
+        let sides = Sides { expected: added(&of_groups), found: added(&of_jobs), unit: "bytes" };
         let all: Vec<&Figure> = of_groups.iter().chain(&of_jobs).collect();
         (!of_groups.is_empty() && !of_jobs.is_empty()).then(|| GROUP.meets(direction, sides, &all))
     };
@@ -291,37 +198,24 @@ fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
     };
     checks.push(quotient("bytes", "bandwidth", BANDWIDTH));
     checks.push(quotient("requests", "rate", RATE));
-    checks.push(match (figure("requests"), figure("size"), figure("bytes"), figure("short")) {
-        // Short requests moved less than was asked for.
-        (Some(requests), Some(size), Some(bytes), None) => {
-            let expected = requests.range.times(ValueRange::exactly(size.value));
-            SIZE.meets(
-                &name,
-                Sides { expected, found: bytes.range, unit: "bytes" },
-                &[&requests, &size, &bytes],
-            )
-        }
-        _ => SIZE.not_asked(&name, "one size of all requests"),
+    // Short requests moved less than was asked for.
+    let sizes = ["requests", "size", "bytes"].map(|key| figure(key).filter(|_| figure("short").is_none()));
+    let asked = SIZE.ask(&name, sizes, Test::Equal, |[requests, size, bytes]| {
+        Some([requests.times(ValueRange::exactly(size.middle())), bytes])
     });
-    checks.push(match (figure("least"), figure("mean"), figure("most")) {
-        (Some(least), Some(mean), Some(most)) => {
-            // The extremes are cut off to whole units.
-            let expected = ValueRange { low: least.range.low, high: cut_off(&most).high };
-            MEAN.meets(&name, Sides { expected, found: mean.range, unit: "s" }, &[&least, &mean, &most])
-        }
-        _ => MEAN.not_asked(&name, "extremes"),
+    checks.push(asked.unwrap_or_else(|| SIZE.not_asked(&name, "one size of all requests")));
+    // The extremes are cut off to whole units.
+    let high = figure("most").map_or(0.0, |most| cut_off(&most).high);
+    let asked = MEAN.ask(&name, ["least", "most", "mean"].map(figure), Test::Equal, |[least, _, mean]| {
+        Some([ValueRange { low: least.low, high }, mean])
     });
-    checks.push(match (figure("rate"), figure("latency"), figure("depth").zip(figure("processes"))) {
-        (Some(rate), Some(latency), Some((depth, processes))) => {
-            let sides = Sides {
-                expected: ValueRange::exactly(depth.value * processes.value),
-                found: rate.range.times(latency.range),
-                unit: "",
-            };
-            LITTLE.at_most(&name, sides, &[&rate, &latency, &depth])
-        }
-        _ => LITTLE.not_asked(&name, "iodepth or latency"),
+    checks.push(asked.unwrap_or_else(|| MEAN.not_asked(&name, "extremes")));
+    let flight = ["rate", "latency", "processes", "depth"].map(figure);
+    let asked = LITTLE.ask(&name, flight, Test::AtMost, |[rate, latency, processes, depth]| {
+        let most = ValueRange::exactly(depth.middle() * processes.middle());
+        Some([most, rate.times(latency)])
     });
+    checks.push(asked.unwrap_or_else(|| LITTLE.not_asked(&name, "iodepth or latency")));
     // Few samples say little, and a log of each request ruins them.
     if let (Some(rate), Some(sampled)) = (figure("rate"), figure("sampled"))
         && figure("samples").is_some_and(|samples| samples.value >= SAMPLES_LEAST)
@@ -331,10 +225,7 @@ fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
         let sides = Sides { expected, found: rate.range, unit: rate.unit };
         checks.push(SAMPLED.meets(&name, sides, &[&rate, &sampled]));
     }
-    if let (Some(bins), Some(requests)) = (figure("bins"), figure("requests")) {
-        let sides = Sides { expected: bins.range, found: requests.range, unit: "" };
-        checks.push(BINS.meets(&name, sides, &[&bins, &requests]));
-    }
+    checks.extend(BINS.ask(&name, ["bins", "requests"].map(figure), Test::Equal, Some));
 }
 
 fn of_percentiles(sheet: &Sheet, checks: &mut Vec<Consistency>) {
@@ -357,7 +248,7 @@ fn of_percentiles(sheet: &Sheet, checks: &mut Vec<Consistency>) {
 /// Samples of a rate that its mean is held against.
 const SAMPLES_LEAST: f64 = 10.0;
 
-/// A row of [`JOBS`] with a name that no other row has.
+/// A row of the jobs with a name that no other row has.
 struct Job<'r> {
     name: String,
     direction: &'r str,
@@ -370,7 +261,7 @@ struct Job<'r> {
 impl<'r> Job<'r> {
     fn all(report: &'r Report) -> Vec<Job<'r>> {
         let mut jobs: Vec<Job<'r>> = Vec::new();
-        for sheet in report.sheets_of(JOBS.key) {
+        for sheet in report.sheets_of("jobs") {
             for row in &sheet.rows {
                 let of = |row: &SheetRow| sheet.cell(row, "job").map_or(0, |cell| cell.line);
                 let (job, direction) = (sheet.text(row, "job"), sheet.text(row, "direction"));
@@ -381,7 +272,7 @@ impl<'r> Job<'r> {
                     0 => format!("{job} {direction}"),
                     count => format!("{job} ({}) {direction}", count + 1),
                 };
-                let times = report.sheets_of(PERCENTILES.key).flat_map(|times| {
+                let times = report.sheets_of("percentiles").flat_map(|times| {
                     let own = times.rows.iter().filter(|time| {
                         let line = times.cell(time, "job").map_or(0, |cell| cell.line);
                         line == of(row) && times.text(time, "direction") == direction
@@ -434,16 +325,13 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
 /// above which less than one request of a hundred is.
 fn of_all(direction: &str, jobs: &[&Job<'_>]) -> Vec<ImportedFigure> {
     let all = |key: &str| -> Vec<Figure> { jobs.iter().filter_map(|job| job.figure(key)).collect() };
-    let sum = |figures: &[Figure]| {
-        let range = figures.iter().fold(ValueRange::exactly(0.0), |sum, one| sum.plus(one.range));
-        (figures.iter().map(|one| one.value).sum::<f64>(), range)
-    };
     let mut found = Vec::new();
     for (what, key, unit) in [("requests", "rate", "/s"), ("bandwidth", "bandwidth", "bytes/s")] {
         let figures = all(key);
         let Some(first) = figures.first().filter(|_| figures.len() == jobs.len()) else { continue };
-        let (value, range) = sum(&figures);
-        found.extend(derived(format!("all {direction} {what}"), unit, first.line, value, range));
+        let value = figures.iter().map(|one| one.value).sum::<f64>();
+        let name = format!("all {direction} {what}");
+        found.extend(derived(name, unit, first.line, value, added(&figures)));
     }
     let pairs: Vec<(Figure, Figure)> =
         jobs.iter().filter_map(|job| Some((job.figure("rate")?, job.figure("mean")?))).collect();
@@ -501,7 +389,7 @@ pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
 /// Figures of each entry as measures of the record, because fio has no events and no statistics.
 fn fill(report: &Report, record: &mut Record) {
     measures(&figures(report), record);
-    for sheet in report.sheets_of(JOBS.key) {
+    for sheet in report.sheets_of("jobs") {
         record.settings.extend(settings(sheet));
     }
 }

@@ -8,41 +8,19 @@
 //! KiB a second, `_iops` requests a second. Before version 3 latencies are microseconds, which no
 //! log says. Percentiles are over samples: with `log_avg_msec` of means, without it of requests.
 
-use super::{KIB_PER_S, NS};
-use crate::figure::sheet::{Figure, Known, Printed, Section, Sheet};
+use crate::figure::sheet::{Figure, Printed};
 use crate::figure::shown::scaled;
+use crate::format::sections::with_columns;
 use crate::format::tool::{derived, lines::seconds_cell};
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
-use plumb_figures::FigureUnit;
 use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 use std::ops::Range;
 
-pub(super) const READER: Reader = Reader {
-    kind: "fio log",
-    begins: Begins::Ranges(ranges),
-    read,
-    check: |_| Vec::new(),
-    derive: figures,
-    fill: Fill::Derived,
-};
-
-static SAMPLES: Section = Section {
-    key: "samples",
-    headings: &["samples"],
-    first: &[],
-    columns: &[
-        Known { key: "time", unit: FigureUnit::MS, headings: &["time (ms)"] },
-        Known { key: "value", unit: NS, headings: &["latency, ns"] },
-        Known { key: "value", unit: KIB_PER_S, headings: &["bandwidth, KiB/s"] },
-        Known { key: "value", unit: FigureUnit::PER_S, headings: &["iops"] },
-        Known { key: "value", unit: FigureUnit::NUMBER, headings: &["value"] },
-        Known { key: "direction", unit: FigureUnit::TEXT, headings: &["direction"] },
-        Known { key: "size", unit: FigureUnit::BYTES, headings: &["bs"] },
-    ],
-};
+pub(super) const READER: Reader =
+    Reader::new("fio log", Begins::Ranges(ranges), read).filling(figures, Fill::Derived);
 
 /// Words of the direction's number.
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
@@ -92,9 +70,8 @@ fn read(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
     report.run.title = "FIO LOG".to_string();
     let value = quantity(part.file_name()).unwrap_or("value");
-    let heading = Printed { raw: "samples".to_string(), line: part.first_line() };
-    let names = ["time (ms)", value, "direction", "bs"].map(String::from).to_vec();
-    let mut sheet = Sheet::new(Some(&SAMPLES), heading, names);
+    let names = ["time (ms)", value, "direction", "bs"];
+    let mut sheet = with_columns("samples", part.first_line(), names);
     let mut last = 0.0f64;
     for (line, text) in part.lines() {
         let Some([time, value, direction, size]) = sample(text) else { continue };
@@ -132,7 +109,7 @@ fn read(part: &SourcePart<'_>) -> Report {
 /// Mean, percentiles and extremes of the samples of each direction.
 fn figures(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
-    for sheet in report.sheets_of(SAMPLES.key) {
+    for sheet in report.sheets_of("samples") {
         let what =
             sheet.columns.get(1).map_or("", |column| column.name.split(',').next().unwrap_or_default());
         for direction in DIRECTIONS {

@@ -3,8 +3,9 @@
 //! Versions 3 and 4 have 41 fields a direction. Version 5 has 47, because it adds samples of the
 //! rate. Version 3 has no trims.
 
-use super::{JOBS, PERCENTILES, longest};
-use crate::figure::sheet::{Printed, Sheet};
+use super::longest;
+use crate::figure::sheet::Printed;
+use crate::format::sections::with_columns;
 use crate::report::Report;
 use crate::source::SourcePart;
 use std::ops::Range;
@@ -64,11 +65,9 @@ pub(super) fn read(part: &SourcePart<'_>) -> Report {
     const PLACES: [usize; 9] = [0, 1, 2, 3, 6, 8, 9, 10, 34];
     let mut report = Report::default();
     report.run.title = "FIO REPORT".to_string();
-    let heading = |raw: &str| Printed { raw: raw.to_string(), line: part.first_line() };
-    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-    let mut jobs = Sheet::new(Some(&JOBS), heading("jobs"), names(&NAMES));
+    let mut jobs = with_columns("jobs", part.first_line(), NAMES);
     let of_times = ["job", "direction", "percentile", "clat"];
-    let mut percentiles = Sheet::new(Some(&PERCENTILES), heading("clat percentiles"), names(&of_times));
+    let mut percentiles = with_columns("percentiles", part.first_line(), of_times);
     for (line, text) in part.lines() {
         let Some((fields, directions, each)) = fields(text) else { continue };
         let printed = |raw: &str| Printed { raw: raw.to_string(), line };

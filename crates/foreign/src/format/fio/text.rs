@@ -6,8 +6,9 @@
 //! ```
 //! Version 2 writes KB for KiB; of the two bandwidths of version 3 the binary one is read.
 
-use super::{DETAILS, GROUPS, HEAD_LINES_MOST, JOBS, PERCENTILES, SYNC, longest};
-use crate::figure::sheet::{Printed, Remark, Section, Sheet};
+use super::{HEAD_LINES_MOST, SYNC, longest};
+use crate::figure::sheet::{Printed, Remark};
+use crate::format::sections::{table, with_columns};
 use crate::report::Report;
 use crate::source::SourcePart;
 
@@ -230,15 +231,10 @@ impl Text {
             "usr_cpu",
             "sys_cpu",
         ];
-        let table = |section: Option<&'static Section>, heading: &str, names: &[&str]| {
-            let heading = Printed { raw: heading.to_string(), line };
-            Sheet::new(section, heading, names.iter().map(ToString::to_string).collect())
-        };
-        let mut jobs = table(Some(&JOBS), "jobs", &NAMES);
-        let mut percentiles =
-            table(Some(&PERCENTILES), "clat percentiles", &["job", "direction", "percentile", "clat"]);
-        let mut groups = table(Some(&GROUPS), "Run status", &["direction", "io", "mint", "maxt"]);
-        let mut details = table(Some(&DETAILS), "details", &["job", "line", "name", "value"]);
+        let mut jobs = with_columns("jobs", line, NAMES);
+        let mut percentiles = with_columns("percentiles", line, ["job", "direction", "percentile", "clat"]);
+        let mut groups = table("groups", line);
+        let mut details = with_columns("details", line, ["job", "line", "name", "value"]);
         for row in self.rows {
             let line = row.direction.line;
             for (percent, time) in row.percentiles {

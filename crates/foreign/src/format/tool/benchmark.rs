@@ -8,50 +8,39 @@
 //! ORION's latencies are milliseconds in 11.1 and say `usecs` from 11.2 on.
 
 use super::lines::{self, Between, LineFormat, LineTable, seconds_cell};
-use super::rows;
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Figure, Printed, Remark, Section, Sheet, SheetRow, known, words};
+use crate::figure::sheet::{Figure, Printed, Remark, Sheet, SheetRow, added};
 use crate::figure::shown::scaled;
+use crate::format::sections::table;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
-use plumb_figures::{FigureUnit, Quantity};
+use plumb_figures::Quantity;
+use plumb_figures::relation::Test;
 use plumb_record::{Consistency, ImportedFigure};
 use plumb_units::ValueRange;
 
 /// The readers of the benchmarks.
 pub(super) const READERS: [Reader; 4] = [
-    Reader {
-        kind: "pgbench",
-        begins: Begins::Ranges(|part| lines::ranges(part, &PGBENCH)),
-        read: |part| of_pgbench(lines::read(part, &PGBENCH)),
-        check: pgbench_checks,
-        derive: |report| printed(report, &PGBENCH_RUN),
-        fill: Fill::Derived,
-    },
-    Reader {
-        kind: "sysbench",
-        begins: Begins::Ranges(|part| lines::ranges(part, &SYSBENCH)),
-        read: |part| of_sysbench(lines::read(part, &SYSBENCH)),
-        check: sysbench_checks,
-        derive: |report| printed(report, &SYSBENCH_RUN),
-        fill: Fill::Derived,
-    },
-    Reader {
-        kind: "ORION",
-        begins: Begins::Ranges(|part| lines::ranges(part, &ORION)),
-        read: |part| titled(lines::read(part, &ORION), "ORION"),
-        check: orion_checks,
-        derive: |report| printed(report, &ORION_RUN),
-        fill: Fill::Derived,
-    },
-    Reader {
-        kind: "I/O calibration",
-        begins: Begins::Ranges(|part| lines::ranges(part, &CALIBRATION)),
-        read: |part| titled(lines::read(part, &CALIBRATION), "I/O CALIBRATION"),
-        check: calibration_checks,
-        derive: |report| printed(report, &CALIBRATED),
-        fill: Fill::Derived,
-    },
+    Reader::new("pgbench", Begins::Ranges(|part| lines::ranges(part, &PGBENCH)), |part| {
+        of_pgbench(lines::read(part, &PGBENCH))
+    })
+    .checked(pgbench_checks)
+    .filling(|report| printed(report, "pgbench"), Fill::Derived),
+    Reader::new("sysbench", Begins::Ranges(|part| lines::ranges(part, &SYSBENCH)), |part| {
+        of_sysbench(lines::read(part, &SYSBENCH))
+    })
+    .checked(sysbench_checks)
+    .filling(|report| printed(report, "sysbench"), Fill::Derived),
+    Reader::new("ORION", Begins::Ranges(|part| lines::ranges(part, &ORION)), |part| {
+        titled(lines::read(part, &ORION), "ORION")
+    })
+    .checked(orion_checks)
+    .filling(|report| printed(report, "orion"), Fill::Derived),
+    Reader::new("I/O calibration", Begins::Ranges(|part| lines::ranges(part, &CALIBRATION)), |part| {
+        titled(lines::read(part, &CALIBRATION), "I/O CALIBRATION")
+    })
+    .checked(calibration_checks)
+    .filling(|report| printed(report, "calibrated"), Fill::Derived),
 ];
 
 fn titled(mut report: Report, title: &str) -> Report {
@@ -59,65 +48,8 @@ fn titled(mut report: Report, title: &str) -> Report {
     report
 }
 
-static PGBENCH_RUN: Section = Section {
-    key: "pgbench",
-    headings: &["pgbench"],
-    first: &["transaction type"],
-    columns: &[
-        words("script", &["transaction type"]),
-        known("scale", FigureUnit::COUNT, &["scaling factor"]),
-        words("mode", &["query mode"]),
-        known("clients", FigureUnit::COUNT, &["number of clients"]),
-        known("threads", FigureUnit::COUNT, &["number of threads"]),
-        known("tries_most", FigureUnit::COUNT, &["maximum number of tries"]),
-        known("each", FigureUnit::COUNT, &["number of transactions per client"]),
-        known("duration", FigureUnit::S, &["duration"]),
-        known("transactions", FigureUnit::COUNT, &["number of transactions actually processed"]),
-        known("failed", FigureUnit::COUNT, &["number of failed transactions"]),
-        known("skipped", FigureUnit::COUNT, &["number of transactions skipped"]),
-        known("latency", FigureUnit::MS, &["latency average"]),
-        known("deviation", FigureUnit::MS, &["latency stddev"]),
-        known("connecting", FigureUnit::MS, &["initial connection time", "average connection time"]),
-        known(
-            "rate",
-            FigureUnit::PER_S,
-            &[
-                "tps",
-                "tps (without initial connection time)",
-                "tps (excluding connections establishing)",
-                "tps (including reconnection times)",
-            ],
-        ),
-        known("rate_with_connecting", FigureUnit::PER_S, &["tps (including connections establishing)"]),
-    ],
-};
-
-static STATEMENTS: Section = Section {
-    key: "pgbench_statements",
-    headings: &["statement latencies"],
-    first: &[],
-    columns: &[
-        known("latency", FigureUnit::MS, &["latency"]),
-        known("failures", FigureUnit::COUNT, &["failures"]),
-        words("statement", &["statement"]),
-    ],
-};
-
-static PROGRESS: Section = Section {
-    key: "pgbench_progress",
-    headings: &["progress"],
-    first: &[],
-    columns: &[
-        known("second", FigureUnit::S, &["second"]),
-        known("rate", FigureUnit::PER_S, &["tps"]),
-        known("latency", FigureUnit::MS, &["lat"]),
-        known("deviation", FigureUnit::MS, &["stddev"]),
-        known("failed", FigureUnit::COUNT, &["failed"]),
-    ],
-};
-
 static PGBENCH: LineFormat =
-    LineFormat { tables: &[], pairs: Some(&PGBENCH_RUN), aside: of_statement, stamped: false };
+    LineFormat { tables: &[], pairs: "pgbench", aside: of_statement, stamped: false };
 
 /// Lines of progress and of statements, which have columns without a head.
 fn of_statement(line: u32, text: &str, report: &mut Report) -> bool {
@@ -135,7 +67,7 @@ fn of_statement(line: u32, text: &str, report: &mut Report) -> bool {
             printed(at.map_or("", |at| words[at]))
         };
         let cells = vec![before("s"), before("tps"), behind("lat"), behind("stddev"), before("failed")];
-        sheet_of(report, &PROGRESS, line).push(line, cells);
+        sheet_of(report, "pgbench_progress", line).push(line, cells);
         return true;
     }
     let errors = ["pgbench: error", "pgbench: fatal", "Run was aborted"];
@@ -158,17 +90,15 @@ fn of_statement(line: u32, text: &str, report: &mut Report) -> bool {
     }
     let has_failures = failures.parse::<u64>().is_ok();
     let (failures, statement) = if has_failures { (failures, statement.trim()) } else { ("", rest) };
-    sheet_of(report, &STATEMENTS, line)
+    sheet_of(report, "pgbench_statements", line)
         .push(line, vec![printed(latency), printed(failures), printed(statement)]);
     true
 }
 
 /// The table of a section, which is made where there is none.
-fn sheet_of<'r>(report: &'r mut Report, section: &'static Section, line: u32) -> &'r mut Sheet {
-    let at = report.sheets.iter().position(|sheet| sheet.section == section.key).unwrap_or_else(|| {
-        let heading = Printed { raw: section.headings[0].to_string(), line };
-        let names = section.columns.iter().map(|column| column.headings[0].to_string()).collect();
-        report.sheets.push(Sheet::new(Some(section), heading, names));
+fn sheet_of<'r>(report: &'r mut Report, section: &'static str, line: u32) -> &'r mut Sheet {
+    let at = report.sheets.iter().position(|sheet| sheet.section == section).unwrap_or_else(|| {
+        report.sheets.push(table(section, line));
         report.sheets.len() - 1
     });
     &mut report.sheets[at]
@@ -176,7 +106,7 @@ fn sheet_of<'r>(report: &'r mut Report, section: &'static Section, line: u32) ->
 
 /// The interval is the transactions over their rate, because a run ends behind its duration.
 fn of_pgbench(mut report: Report) -> Report {
-    let Some((sheet, row)) = rows(&report, PGBENCH_RUN.key).next() else { return report };
+    let Some((sheet, row)) = report.rows("pgbench").next() else { return report };
     let script = sheet.text(row, "script").to_string();
     let [transactions, rate] = ["transactions", "rate"].map(|key| sheet.figure(row, key));
     let seconds = transactions.as_ref().zip(rate.as_ref()).map(|(all, rate)| all.value / rate.value);
@@ -188,7 +118,7 @@ fn of_pgbench(mut report: Report) -> Report {
     report.run.workload = script;
     answer(
         &mut report,
-        &PGBENCH_RUN,
+        "pgbench",
         [
             ("tps", "rate"),
             ("mean", "latency"),
@@ -206,16 +136,16 @@ fn of_pgbench(mut report: Report) -> Report {
 }
 
 fn sheet_has(report: &Report, key: &str) -> bool {
-    rows(report, SYSBENCH_RUN.key).any(|(sheet, row)| sheet.figure(row, key).is_some())
+    report.rows("sysbench").any(|(sheet, row)| sheet.figure(row, key).is_some())
 }
 
 /// Answers with the first of these figures, and the others aside.
 fn answer(
     report: &mut Report,
-    section: &'static Section,
+    section: &'static str,
     keys: impl IntoIterator<Item = (&'static str, &'static str)>,
 ) {
-    let Some((sheet, row)) = rows(report, section.key).next() else { return };
+    let Some((sheet, row)) = report.rows(section).next() else { return };
     let shown = |(name, key): (&'static str, &'static str)| {
         let figure = sheet.figure(row, key)?;
         let shown = if figure.unit == "s" { scaled(figure.value, "s") } else { figure.raw };
@@ -228,45 +158,37 @@ fn answer(
     report.answer(&name, value, aside.join(", "));
 }
 
-const CLIENTS: Rule = Rule {
-    name: "tps x latency <= clients",
-    arithmetic: "Little's law: transactions a second x their time is the number at work, which are the clients at most",
-};
-const DURATION: Rule = Rule {
-    name: "transactions / tps >= duration",
-    arithmetic: "a run ends when its last transaction does; its start is the last client's connection",
-};
-const PARTS: Rule = Rule {
-    name: "statements <= transaction",
-    arithmetic: "sum of the times of the statements <= average time of a transaction",
-};
+const CLIENTS: Rule = Rule::new(
+    "tps x latency <= clients",
+    "Little's law: transactions a second x their time is the number at work, which are the clients at most",
+);
+const DURATION: Rule = Rule::new(
+    "transactions / tps >= duration",
+    "a run ends when its last transaction does; its start is the last client's connection",
+);
+const PARTS: Rule = Rule::new(
+    "statements <= transaction",
+    "sum of the times of the statements <= average time of a transaction",
+);
 
 fn pgbench_checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     let statements: Vec<Figure> =
-        rows(report, STATEMENTS.key).filter_map(|(sheet, row)| sheet.figure(row, "latency")).collect();
-    for (sheet, row) in rows(report, PGBENCH_RUN.key) {
+        report.rows("pgbench_statements").filter_map(|(sheet, row)| sheet.figure(row, "latency")).collect();
+    for (sheet, row) in report.rows("pgbench") {
         let of = sheet.text(row, "script");
         let figure = |key: &str| sheet.figure(row, key);
-        if let (Some(rate), Some(latency), Some(clients)) =
-            (figure("rate"), figure("latency"), figure("clients"))
-        {
-            let found = rate.range.times(latency.range);
-            let sides = Sides { expected: clients.range, found, unit: "" };
-            checks.push(CLIENTS.at_most(of, sides, &[&rate, &latency, &clients]));
-        }
-        if let (Some(all), Some(rate), Some(duration)) =
-            (figure("transactions"), figure("rate"), figure("duration"))
-            && let Some(expected) = all.range.over(rate.range)
-        {
-            // Connecting is part of the duration, and not of the rate.
-            let connecting = figure("connecting").map_or(1.0, |figure| figure.range.high);
-            let low = (duration.value - connecting).max(0.0);
-            let sides = Sides { expected, found: ValueRange { low, high: f64::MAX }, unit: "s" };
-            checks.push(DURATION.at_most(of, sides, &[&all, &rate, &duration]));
-        }
+        let busy = ["rate", "latency", "clients"].map(figure);
+        checks.extend(CLIENTS.ask(of, busy, Test::AtMost, outstanding));
+        // Connecting is part of the duration, and not of the rate.
+        let connecting = figure("connecting").map_or(1.0, |figure| figure.range.high);
+        let run = ["transactions", "rate", "duration"].map(figure);
+        checks.extend(DURATION.ask(of, run, Test::AtMost, |[all, rate, duration]| {
+            let low = (duration.middle() - connecting).max(0.0);
+            Some([all.over(rate)?, ValueRange { low, high: f64::MAX }])
+        }));
         if let (Some(latency), false) = (figure("latency"), statements.is_empty()) {
-            let found = statements.iter().fold(ValueRange::exactly(0.0), |sum, part| sum.plus(part.range));
+            let found = added(&statements);
             let figures: Vec<&Figure> = statements.iter().chain([&latency]).collect();
             let sides = Sides { expected: latency.range, found, unit: "s" };
             checks.push(PARTS.at_most(of, sides, &figures));
@@ -275,10 +197,15 @@ fn pgbench_checks(report: &Report) -> Vec<Consistency> {
     checks
 }
 
+/// Little's law: requests in flight by their rate and time, and those that there can be.
+fn outstanding([rate, time, most]: [ValueRange; 3]) -> Option<[ValueRange; 2]> {
+    Some([most, rate.times(time)])
+}
+
 /// The figures of a run under the headings that the report has.
-fn printed(report: &Report, section: &'static Section) -> Vec<ImportedFigure> {
+fn printed(report: &Report, section: &'static str) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
-    for (sheet, row) in rows(report, section.key) {
+    for (sheet, row) in report.rows(section) {
         let keyed = sheet.columns.iter().filter(|column| column.unit.quantity != Quantity::Text);
         found.extend(keyed.filter_map(|column| {
             let figure = sheet.figure(row, column.key)?;
@@ -288,43 +215,9 @@ fn printed(report: &Report, section: &'static Section) -> Vec<ImportedFigure> {
     found
 }
 
-static SYSBENCH_RUN: Section = Section {
-    key: "sysbench",
-    headings: &["sysbench"],
-    first: &["Number of threads", "queries performed", "total time"],
-    columns: &[
-        known("threads", FigureUnit::COUNT, &["Number of threads"]),
-        words("performed", &["queries performed"]),
-        known("read_queries", FigureUnit::COUNT, &["read"]),
-        known("write_queries", FigureUnit::COUNT, &["write"]),
-        known("other_queries", FigureUnit::COUNT, &["other"]),
-        known("total_queries", FigureUnit::COUNT, &["total"]),
-        known("transactions", FigureUnit::COUNT, &["transactions"]),
-        known("transactions_rate", FigureUnit::PER_S, &["transactions per second"]),
-        known("queries", FigureUnit::COUNT, &["queries", "read/write requests"]),
-        known("queries_rate", FigureUnit::PER_S, &["queries per second", "read/write requests per second"]),
-        known("errors", FigureUnit::COUNT, &["ignored errors", "deadlocks"]),
-        known("reconnects", FigureUnit::COUNT, &["reconnects"]),
-        known("reads", FigureUnit::PER_S, &["reads/s"]),
-        known("writes", FigureUnit::PER_S, &["writes/s"]),
-        known("syncs", FigureUnit::PER_S, &["fsyncs/s"]),
-        known("read_bytes", FigureUnit::MB_PER_S, &["read, MiB/s"]),
-        known("written_bytes", FigureUnit::MB_PER_S, &["written, MiB/s"]),
-        known("rate", FigureUnit::PER_S, &["events per second", "events/s (eps)"]),
-        known("time", FigureUnit::S, &["total time", "time elapsed"]),
-        known("events", FigureUnit::COUNT, &["total number of events"]),
-        known("least", FigureUnit::MS, &["min"]),
-        known("latency", FigureUnit::MS, &["avg"]),
-        known("most", FigureUnit::MS, &["max"]),
-        known("p95", FigureUnit::MS, &["95th percentile", "approx.  95 percentile", "approx. 95 percentile"]),
-        known("p99", FigureUnit::MS, &["99th percentile", "approx.  99 percentile", "approx. 99 percentile"]),
-        known("sum", FigureUnit::MS, &["sum"]),
-    ],
-};
-
 static SYSBENCH: LineFormat = LineFormat {
     tables: &[],
-    pairs: Some(&SYSBENCH_RUN),
+    pairs: "sysbench",
     aside: |line, text, report| {
         let text = text.trim();
         if text.starts_with("FATAL:") || text.starts_with("ALERT:") {
@@ -354,7 +247,7 @@ static SYSBENCH: LineFormat = LineFormat {
 };
 
 fn of_sysbench(mut report: Report) -> Report {
-    let Some((sheet, row)) = rows(&report, SYSBENCH_RUN.key).next() else { return report };
+    let Some((sheet, row)) = report.rows("sysbench").next() else { return report };
     let elapsed = sheet.cell(row, "time").cloned();
     let errors = sheet.figure(row, "errors").filter(|errors| errors.value > 0.0);
     report.failed.extend(
@@ -372,95 +265,45 @@ fn of_sysbench(mut report: Report) -> Report {
     };
     let rest =
         [("mean", "latency"), ("p95", "p95"), ("p99", "p99"), ("threads", "threads"), ("errors", "errors")];
-    answer(&mut report, &SYSBENCH_RUN, std::iter::once(rate).chain(rest));
+    answer(&mut report, "sysbench", std::iter::once(rate).chain(rest));
     titled(report, "SYSBENCH")
 }
 
-const PER_SECOND: Rule = Rule {
-    name: "total / time = per second",
-    arithmetic: "a total over the total time is the rate behind it",
-};
-const MEAN: Rule = Rule {
-    name: "sum / events = average",
-    arithmetic: "the sum of all latencies over the events is the average",
-};
+const PER_SECOND: Rule =
+    Rule::new("total / time = per second", "a total over the total time is the rate behind it");
+const MEAN: Rule =
+    Rule::new("sum / events = average", "the sum of all latencies over the events is the average");
 
 fn sysbench_checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, SYSBENCH_RUN.key) {
+    for (sheet, row) in report.rows("sysbench") {
         let figure = |key: &str| sheet.figure(row, key);
         for (key, rate) in [("transactions", "transactions_rate"), ("queries", "queries_rate")] {
-            if let (Some(total), Some(rate), Some(time)) = (figure(key), figure(rate), figure("time"))
-                && let Some(expected) = total.range.over(time.range)
-            {
+            let figures = [key, "time", rate].map(figure);
+            checks.extend(PER_SECOND.ask(key, figures, Test::Equal, |[total, time, rate]| {
+                let ValueRange { low, high } = total.over(time)?;
                 // The rate is of the seconds until the last thread ends, which print a little more.
-                let expected = ValueRange { low: expected.low * 0.999, high: expected.high * 1.001 };
-                let sides = Sides { expected, found: rate.range, unit: "/s" };
-                checks.push(PER_SECOND.meets(key, sides, &[&total, &time, &rate]));
-            }
+                Some([ValueRange { low: low * 0.999, high: high * 1.001 }, rate])
+            }));
         }
-        if let (Some(sum), Some(events), Some(latency)) = (figure("sum"), figure("events"), figure("latency"))
-            && let Some(expected) = sum.range.over(events.range)
-        {
-            let sides = Sides { expected, found: latency.range, unit: "s" };
-            checks.push(MEAN.meets("latency", sides, &[&sum, &events, &latency]));
-        }
-        if let (Some(rate), Some(latency), Some(threads)) =
-            (figure("transactions_rate"), figure("latency"), figure("threads"))
-        {
-            let found = rate.range.times(latency.range);
-            let sides = Sides { expected: threads.range, found, unit: "" };
-            checks.push(CLIENTS.at_most("transactions", sides, &[&rate, &latency, &threads]));
-        }
+        let sum = ["sum", "events", "latency"].map(figure);
+        checks.extend(
+            MEAN.ask("latency", sum, Test::Equal, |[sum, events, mean]| Some([sum.over(events)?, mean])),
+        );
+        let busy = ["transactions_rate", "latency", "threads"].map(figure);
+        checks.extend(CLIENTS.ask("transactions", busy, Test::AtMost, outstanding));
     }
     checks
 }
 
-const MBPS: FigureUnit = FigureUnit::MB_PER_S;
-
-static ORION_RUN: Section = Section {
-    key: "orion",
-    headings: &["ORION"],
-    first: &["ORION", "ORION VERSION", "Maximum Large MBPS", "Maximum Small IOPS"],
-    columns: &[
-        words("version", &["ORION", "ORION VERSION"]),
-        words("command", &["Command line", "Commandline"]),
-        known("throughput", MBPS, &["Maximum Large MBPS"]),
-        known("throughput_small", FigureUnit::COUNT, &["Maximum Large MBPS @ Small"]),
-        known("throughput_large", FigureUnit::COUNT, &["Maximum Large MBPS @ Large"]),
-        known("rate", FigureUnit::PER_S, &["Maximum Small IOPS"]),
-        known("rate_small", FigureUnit::COUNT, &["Maximum Small IOPS @ Small"]),
-        known("rate_large", FigureUnit::COUNT, &["Maximum Small IOPS @ Large"]),
-        known("latency", FigureUnit::MS, &["Minimum Small Latency"]),
-        known("latency_small", FigureUnit::COUNT, &["Minimum Small Latency @ Small"]),
-        known("latency_large", FigureUnit::COUNT, &["Minimum Small Latency @ Large"]),
-        words("small_size", &["Small IO size"]),
-        words("large_size", &["Large IO size"]),
-        words("types", &["IO types", "IO Types"]),
-        words("layout", &["Simulated Array Type", "Simulated array type"]),
-        known("stripe", FigureUnit::BYTES, &["Stripe Depth"]),
-        known("written", FigureUnit::PERCENT, &["Write"]),
-        words("cache", &["Cache Size"]),
-        words("duration", &["Duration for each Data Point", "Duration"]),
-    ],
-};
-
-/// The matrix of a CSV file: a row a number of outstanding large requests, a column of small ones.
-static ORION_MATRIX: Section = Section {
-    key: "orion_matrix",
-    headings: &["Large/Small"],
-    first: &[],
-    columns: &[known("large", FigureUnit::COUNT, &["Large/Small"])],
-};
-
 static ORION: LineFormat = LineFormat {
     tables: &[LineTable {
-        section: &ORION_MATRIX,
+        section: "orion_matrix",
         between: Between::Commas,
         needs: &["Large/Small"],
         loose: "",
     }],
-    pairs: Some(&ORION_RUN),
+    pairs: "orion",
     aside: |_, text, _| {
         let text = text.trim();
         let known = [
@@ -476,66 +319,47 @@ static ORION: LineFormat = LineFormat {
     stamped: false,
 };
 
-const OUTSTANDING: Rule = Rule {
-    name: "IOPS x latency <= outstanding",
-    arithmetic: "Little's law: requests a second x the least time of one <= the requests that were outstanding",
-};
+const OUTSTANDING: Rule = Rule::new(
+    "IOPS x latency <= outstanding",
+    "Little's law: requests a second x the least time of one <= the requests that were outstanding",
+);
 
 fn orion_checks(report: &Report) -> Vec<Consistency> {
     let of_row = |(sheet, row): (&Sheet, &SheetRow)| {
-        let figure = |key: &str| sheet.figure(row, key);
-        let (rate, latency, small) = (figure("rate")?, figure("latency")?, figure("rate_small")?);
-        let found = rate.range.times(latency.range);
-        let sides = Sides { expected: small.range, found, unit: "" };
-        Some(OUTSTANDING.at_most("Maximum Small IOPS", sides, &[&rate, &latency, &small]))
+        let figures = ["rate", "latency", "rate_small"].map(|key| sheet.figure(row, key));
+        OUTSTANDING.ask("Maximum Small IOPS", figures, Test::AtMost, outstanding)
     };
-    rows(report, ORION_RUN.key).filter_map(of_row).collect()
+    report.rows("orion").filter_map(of_row).collect()
 }
-
-static CALIBRATED: Section = Section {
-    key: "calibrated",
-    headings: &["I/O calibration"],
-    first: &["max_iops", "START_TIME"],
-    columns: &[
-        words("begin", &["START_TIME"]),
-        words("end", &["END_TIME"]),
-        known("rate", FigureUnit::PER_S, &["MAX_IOPS", "max_iops"]),
-        known("throughput", MBPS, &["MAX_MBPS", "max_mbps"]),
-        known("process_throughput", MBPS, &["MAX_PMBPS", "max_pmbps"]),
-        known("latency", FigureUnit::MS, &["LATENCY", "actual_latency"]),
-        known("disks", FigureUnit::COUNT, &["NUM_PHYSICAL_DISKS"]),
-    ],
-};
-
-static FILES: Section = Section {
-    key: "iostat_file",
-    headings: &["v$iostat_file"],
-    first: &[],
-    columns: &[
-        known("number", FigureUnit::COUNT, &["FILE_ID", "FILE_NO"]),
-        words("file", &["FILE_NAME", "FILETYPE_NAME"]),
-        known("number_again", FigureUnit::COUNT, &["FILE_NO"]),
-        words("asynchronous", &["ASYNCH_IO"]),
-        known("small_reads", FigureUnit::COUNT, &["SMALL_READ_REQS"]),
-        known("small_read_bytes", FigureUnit::MB, &["SMALL_READ_MEGABYTES"]),
-        known("large_reads", FigureUnit::COUNT, &["LARGE_READ_REQS"]),
-        known("large_read_bytes", FigureUnit::MB, &["LARGE_READ_MEGABYTES"]),
-    ],
-};
 
 static CALIBRATION: LineFormat = LineFormat {
     tables: &[
-        LineTable { section: &FILES, between: Between::Tabs, needs: &["FILE_NAME", "ASYNCH_IO"], loose: "" },
         LineTable {
-            section: &FILES,
+            section: "iostat_file",
+            between: Between::Tabs,
+            needs: &["FILE_NAME", "ASYNCH_IO"],
+            loose: "",
+        },
+        LineTable {
+            section: "iostat_file",
             between: Between::Blanks,
             needs: &["FILE_NAME", "ASYNCH_IO"],
             loose: "",
         },
-        LineTable { section: &FILES, between: Between::Tabs, needs: &["FILE_NO", "ASYNCH_IO"], loose: "" },
-        LineTable { section: &FILES, between: Between::Blanks, needs: &["FILE_NO", "ASYNCH_IO"], loose: "" },
+        LineTable {
+            section: "iostat_file",
+            between: Between::Tabs,
+            needs: &["FILE_NO", "ASYNCH_IO"],
+            loose: "",
+        },
+        LineTable {
+            section: "iostat_file",
+            between: Between::Blanks,
+            needs: &["FILE_NO", "ASYNCH_IO"],
+            loose: "",
+        },
     ],
-    pairs: Some(&CALIBRATED),
+    pairs: "calibrated",
     // The ruler of SQL*Plus, and its echo.
     aside: |_, text, _| {
         text.bytes().all(|byte| matches!(byte, b'-' | b' ' | b'\t')) || text.trim_start().starts_with("SQL>")
@@ -543,31 +367,23 @@ static CALIBRATION: LineFormat = LineFormat {
     stamped: false,
 };
 
-const ONE_PROCESS: Rule =
-    Rule { name: "one process <= all", arithmetic: "throughput of a single process <= that of all" };
-const SMALL: Rule = Rule {
-    name: "a small read is small",
-    arithmetic: "bytes of small reads / small reads <= 128 KB, which is what small means",
-};
+const ONE_PROCESS: Rule = Rule::new("one process <= all", "throughput of a single process <= that of all");
+const SMALL: Rule = Rule::new(
+    "a small read is small",
+    "bytes of small reads / small reads <= 128 KB, which is what small means",
+);
 
 fn calibration_checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, CALIBRATED.key) {
-        let figure = |key: &str| sheet.figure(row, key);
-        if let (Some(one), Some(all)) = (figure("process_throughput"), figure("throughput")) {
-            let sides = Sides { expected: all.range, found: one.range, unit: "bytes/s" };
-            checks.push(ONE_PROCESS.at_most("MAX_PMBPS", sides, &[&one, &all]));
-        }
+    for (sheet, row) in report.rows("calibrated") {
+        let figures = ["process_throughput", "throughput"].map(|key| sheet.figure(row, key));
+        checks.extend(ONE_PROCESS.ask("MAX_PMBPS", figures, Test::AtMost, |[one, all]| Some([all, one])));
     }
-    for (sheet, row) in rows(report, FILES.key) {
-        let figure = |key: &str| sheet.figure(row, key);
-        if let (Some(bytes), Some(reads)) = (figure("small_read_bytes"), figure("small_reads"))
-            && let Some(found) = bytes.range.over(reads.range)
-        {
-            let expected = ValueRange { low: 0.0, high: 131_072.0 };
-            let sides = Sides { expected, found, unit: "bytes" };
-            checks.push(SMALL.at_most(sheet.text(row, "number"), sides, &[&bytes, &reads]));
-        }
+    for (sheet, row) in report.rows("iostat_file") {
+        let figures = ["small_reads", "small_read_bytes"].map(|key| sheet.figure(row, key));
+        checks.extend(SMALL.ask(sheet.text(row, "number"), figures, Test::AtMost, |[reads, bytes]| {
+            Some([ValueRange { low: 0.0, high: 131_072.0 }, bytes.over(reads)?])
+        }));
     }
     checks
 }

@@ -13,17 +13,17 @@
 //! `svctm` is no measurement and `%util` of 100 is no saturation; neither is checked against
 //! anything. collectl cuts decimals off where iostat rounds.
 
+use super::derived;
 use super::lines::{self, Between, LineFormat, LineTable, second_of_day, seconds_after, seconds_cell};
-use super::{derived, rows};
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetHead, SheetRow, known, words};
+use crate::figure::sheet::{Figure, Printed, Sheet, SheetHead, SheetRow, added};
 use crate::figure::shown::scaled;
 use crate::form::json;
+use crate::format::sections::with_columns;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::bound::REQUEST_RATE_MOST;
-use plumb_figures::{FigureUnit, Quantity};
 use plumb_findings::DeviceSignals;
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
 use plumb_units::ValueRange;
@@ -49,83 +49,11 @@ pub(super) const READERS: [Reader; 5] = [
 
 /// A reader whose reports have a row for each device and sample.
 const fn reader(kind: &'static str, begins: Begins, read: fn(&SourcePart<'_>) -> Report) -> Reader {
-    Reader { kind, begins, read, check: checks, derive: means, fill: Fill::Derived }
+    Reader::new(kind, begins, read).checked(checks).filling(means, Fill::Derived)
 }
 
-const KB: FigureUnit = FigureUnit::new(Quantity::Bytes, 1024.0);
-const SECTORS: FigureUnit = FigureUnit::new(Quantity::Bytes, 512.0);
-const KB_PER_S: FigureUnit = FigureUnit::new(Quantity::BytesPerSecond, 1024.0);
-const SECTORS_PER_S: FigureUnit = FigureUnit::new(Quantity::BytesPerSecond, 512.0);
-
-static DEVICES: Section = Section {
-    key: "devices",
-    headings: &["Device"],
-    first: &[],
-    columns: &[
-        words("stamp", &["time", "timestamp"]),
-        known("seconds", FigureUnit::S, &["interval"]),
-        words("device", &["Device", "DEV", "disk_device", "disk-device"]),
-        known("reads", FigureUnit::PER_S, &["r/s"]),
-        known("writes", FigureUnit::PER_S, &["w/s"]),
-        known("discards", FigureUnit::PER_S, &["d/s"]),
-        known("flushes", FigureUnit::PER_S, &["f/s"]),
-        known("requests", FigureUnit::PER_S, &["tps"]),
-        known("bytes", KB_PER_S, &["kB/s"]),
-        known("bytes", FigureUnit::MB_PER_S, &["MB/s"]),
-        known("read_bytes", KB_PER_S, &["rkB/s", "rkB", "kB_read/s"]),
-        known("written_bytes", KB_PER_S, &["wkB/s", "wkB", "kB_wrtn/s"]),
-        known("discarded_bytes", KB_PER_S, &["dkB/s", "dkB", "kB_dscd/s"]),
-        known("read_bytes", FigureUnit::MB_PER_S, &["rMB/s", "MB_read/s"]),
-        known("written_bytes", FigureUnit::MB_PER_S, &["wMB/s", "MB_wrtn/s"]),
-        known("discarded_bytes", FigureUnit::MB_PER_S, &["dMB/s", "MB_dscd/s"]),
-        known("read_bytes", SECTORS_PER_S, &["rsec/s", "rd_sec/s", "rd_sec", "Blk_read/s"]),
-        known("written_bytes", SECTORS_PER_S, &["wsec/s", "wr_sec/s", "wr_sec", "Blk_wrtn/s"]),
-        known("read_total", KB, &["kB_read"]),
-        known("written_total", KB, &["kB_wrtn"]),
-        known("read_total", FigureUnit::MB, &["MB_read"]),
-        known("written_total", FigureUnit::MB, &["MB_wrtn"]),
-        known("read_total", SECTORS, &["Blk_read"]),
-        known("written_total", SECTORS, &["Blk_wrtn"]),
-        known("read_merges", FigureUnit::PER_S, &["rrqm/s"]),
-        known("write_merges", FigureUnit::PER_S, &["wrqm/s"]),
-        known("read_merge_share", FigureUnit::PERCENT, &["%rrqm", "rrqm"]),
-        known("write_merge_share", FigureUnit::PERCENT, &["%wrqm", "wrqm"]),
-        known("read_time", FigureUnit::MS, &["r_await"]),
-        known("write_time", FigureUnit::MS, &["w_await"]),
-        known("discard_time", FigureUnit::MS, &["d_await"]),
-        known("flush_time", FigureUnit::MS, &["f_await"]),
-        known("time", FigureUnit::MS, &["await"]),
-        known("read_size", KB, &["rareq-sz"]),
-        known("write_size", KB, &["wareq-sz"]),
-        known("size", KB, &["areq-sz"]),
-        known("size", SECTORS, &["avgrq-sz"]),
-        known("queue", FigureUnit::NUMBER, &["aqu-sz", "avgqu-sz"]),
-        known("busy", FigureUnit::PERCENT, &["%util", "util", "util-percent"]),
-    ],
-};
-
-static COLLECTED: Section = Section {
-    key: "collected",
-    headings: &["DISK STATISTICS (/sec)"],
-    first: &[],
-    columns: &[
-        words("stamp", &["time"]),
-        words("device", &["Name"]),
-        known("read_bytes", KB_PER_S, &["KBytes"]),
-        known("reads", FigureUnit::PER_S, &["IOs"]),
-        known("read_size", KB, &["Size"]),
-        known("written_bytes", KB_PER_S, &["KBytes"]),
-        known("writes", FigureUnit::PER_S, &["IOs"]),
-        known("write_size", KB, &["Size"]),
-        known("size", KB, &["RWSize"]),
-        known("queue", FigureUnit::NUMBER, &["QLen"]),
-        known("time", FigureUnit::MS, &["Wait"]),
-        known("busy", FigureUnit::PERCENT, &["Util"]),
-    ],
-};
-
 const fn blanks(needs: &'static [&'static str]) -> LineTable {
-    LineTable { section: &DEVICES, between: Between::Blanks, needs, loose: "" }
+    LineTable { section: "devices", between: Between::Blanks, needs, loose: "" }
 }
 
 static IOSTAT: LineFormat = LineFormat {
@@ -138,34 +66,34 @@ static IOSTAT: LineFormat = LineFormat {
         blanks(&["Device", "d/s"]),
         blanks(&["Device", "%util"]),
     ],
-    pairs: None,
+    pairs: "",
     aside: sysstat,
     stamped: true,
 };
 
 static SAR: LineFormat =
-    LineFormat { tables: &[blanks(&["DEV", "tps"])], pairs: None, aside: sysstat, stamped: true };
+    LineFormat { tables: &[blanks(&["DEV", "tps"])], pairs: "", aside: sysstat, stamped: true };
 
 static SADF: LineFormat = LineFormat {
     tables: &[LineTable {
-        section: &DEVICES,
+        section: "devices",
         between: Between::Semicolons,
         needs: &["hostname", "interval", "timestamp", "DEV", "tps"],
         loose: "",
     }],
-    pairs: None,
+    pairs: "",
     aside: |_, text, _| text.contains("LINUX-RESTART"),
     stamped: false,
 };
 
 static COLLECTL: LineFormat = LineFormat {
     tables: &[LineTable {
-        section: &COLLECTED,
+        section: "collected",
         between: Between::Blanks,
         needs: &["Name", "KBytes", "IOs", "RWSize"],
         loose: "",
     }],
-    pairs: None,
+    pairs: "",
     aside: |line, text, report| {
         let text = text.trim();
         let interval = text.strip_prefix("waiting for ").and_then(|rest| rest.split(' ').next());
@@ -219,8 +147,7 @@ fn of_json(part: &SourcePart<'_>) -> Report {
     let names = all.iter().map(|number| json.keys(&format!("{}/disk", sample(*number))));
     let Some(mut names) = names.into_iter().find(|names| !names.is_empty()) else { return report };
     names.insert(0, "time".to_string());
-    let heading = Printed { raw: "Device".to_string(), line: part.first_line() };
-    let mut sheet = Sheet::new(Some(&DEVICES), heading, names);
+    let mut sheet = with_columns("devices", part.first_line(), names);
     for number in all {
         let of = sample(number);
         let find = |key: &str| json.text(&format!("{of}/timestamp{key}")).raw;
@@ -336,7 +263,7 @@ impl<'r> Series<'r> {
     fn of(report: &'r Report) -> Series<'r> {
         let mut series =
             Series { samples: Vec::new(), rows: Vec::new(), averages: Vec::new(), since_boot: false };
-        for sheet in report.sheets_of(DEVICES.key).chain(report.sheets_of(COLLECTED.key)) {
+        for sheet in report.sheets_of("devices").chain(report.sheets_of("collected")) {
             series.add(sheet);
         }
         let fact = |name: &str| report.facts.iter().find(|fact| fact.name == name);
@@ -345,7 +272,7 @@ impl<'r> Series<'r> {
         let options = command.map(|text| text.split_whitespace().filter(|word| word.starts_with('-')));
         let is_y = options.map(|mut all| all.any(|word| word.contains('y')));
         let is_iostat = series.rows.first().is_some_and(|(_, sheet, _)| {
-            sheet.section == DEVICES.key && is_by_head(sheet) && sheet.heads[0].seconds.is_none()
+            sheet.section == "devices" && is_by_head(sheet) && sheet.heads[0].seconds.is_none()
         });
         series.weigh(each);
         series.since_boot =
@@ -505,44 +432,42 @@ impl<'r> Series<'r> {
 /// True if each head of a table begins a sample, as those of iostat do.
 fn is_by_head(sheet: &Sheet) -> bool {
     let stamp = |number: usize| sheet.rows.get(number).map(|row| sheet.text(row, "stamp"));
-    sheet.section == DEVICES.key
+    sheet.section == "devices"
         && !sheet.columns.iter().any(|column| column.key == "seconds")
         && sheet.heads.iter().all(|head| stamp(head.rows).is_none_or(|own| own == head.stamp))
 }
 
-const READ_SIZE: Rule = Rule {
-    name: "bytes / reads = size of a read",
-    arithmetic: "bytes read a second / reads a second = average size of a read",
-};
-const WRITE_SIZE: Rule = Rule {
-    name: "bytes / writes = size of a write",
-    arithmetic: "bytes written a second / writes a second = average size of a write",
-};
-const SIZE: Rule = Rule {
-    name: "bytes / requests = size of a request",
-    arithmetic: "all bytes a second / all requests a second = average size of a request",
-};
-const QUEUE: Rule = Rule {
-    name: "requests x time = queue",
-    arithmetic: "Little's law: sum of requests a second x their time = average number in the queue",
-};
-const TIME: Rule = Rule {
-    name: "await is between r_await and w_await",
-    arithmetic: "time of a read x reads + time of a write x writes = await x all requests",
-};
-const BUSY: Rule = Rule {
-    name: "%util <= 100%",
-    arithmetic: "a device is busy for no more than the interval, and 1% for the clock",
-};
-const POSSIBLE: Rule = Rule {
-    name: "a request is possible",
-    arithmetic: "size of a request / its time <= 20 GB/s, more than any device or link moves",
-};
+const READ_SIZE: Rule = Rule::new(
+    "bytes / reads = size of a read",
+    "bytes read a second / reads a second = average size of a read",
+);
+const WRITE_SIZE: Rule = Rule::new(
+    "bytes / writes = size of a write",
+    "bytes written a second / writes a second = average size of a write",
+);
+const SIZE: Rule = Rule::new(
+    "bytes / requests = size of a request",
+    "all bytes a second / all requests a second = average size of a request",
+);
+const QUEUE: Rule = Rule::new(
+    "requests x time = queue",
+    "Little's law: sum of requests a second x their time = average number in the queue",
+);
+const TIME: Rule = Rule::new(
+    "await is between r_await and w_await",
+    "time of a read x reads + time of a write x writes = await x all requests",
+);
+const BUSY: Rule =
+    Rule::new("%util <= 100%", "a device is busy for no more than the interval, and 1% for the clock");
+const POSSIBLE: Rule = Rule::new(
+    "a request is possible",
+    "size of a request / its time <= 20 GB/s, more than any device or link moves",
+);
 
-const AVERAGE: Rule = Rule {
-    name: "mean of the samples = Average",
-    arithmetic: "sum of a rate x the seconds of its sample / all seconds = the rate in the row Average",
-};
+const AVERAGE: Rule = Rule::new(
+    "mean of the samples = Average",
+    "sum of a rate x the seconds of its sample / all seconds = the rate in the row Average",
+);
 
 /// Rows of sar with averages against the samples above them.
 fn averages(report: &Report, checks: &mut Vec<Consistency>) {
@@ -582,7 +507,7 @@ fn averages(report: &Report, checks: &mut Vec<Consistency>) {
 fn checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     averages(report, &mut checks);
-    for (sheet, row) in rows(report, DEVICES.key).chain(rows(report, COLLECTED.key)) {
+    for (sheet, row) in report.rows("devices").chain(report.rows("collected")) {
         of_row(sheet, row, &mut checks);
     }
     checks
@@ -591,7 +516,7 @@ fn checks(report: &Report) -> Vec<Consistency> {
 fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
     let of = [sheet.text(row, "device"), sheet.text(row, "stamp")].join(" ");
     let of = of.trim();
-    let is_cut_off = sheet.section == COLLECTED.key;
+    let is_cut_off = sheet.section == "collected";
     let figure = |key: &str| {
         let figure = sheet.figure(row, key)?;
         let more = if is_cut_off { (figure.range.high - figure.value).max(0.0) } else { 0.0 };
@@ -600,7 +525,7 @@ fn of_row(sheet: &Sheet, row: &SheetRow, checks: &mut Vec<Consistency>) {
     };
     let sum = |keys: &[&str]| {
         let all: Vec<Figure> = keys.iter().filter_map(|key| figure(key)).collect();
-        let range = all.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range));
+        let range = added(&all);
         (range, all)
     };
     let mut meet = |rule: &Rule, expected: Option<ValueRange>, found: Figure, parts: &[&Figure]| {
@@ -770,7 +695,7 @@ impl Series<'_> {
             let rate = |sheet: &Sheet, row: &SheetRow| {
                 sheet.figure(row, time)?;
                 let all: Vec<Figure> = rates.iter().filter_map(|key| sheet.figure(row, key)).collect();
-                let range = all.iter().fold(ValueRange::exactly(0.0), |sum, one| sum.plus(one.range));
+                let range = added(&all);
                 let value = all.iter().map(|one| one.value).sum::<f64>();
                 (value > 0.0).then_some((all.first()?.line, value, range))
             };

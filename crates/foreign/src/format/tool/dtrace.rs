@@ -12,74 +12,34 @@
 //!
 //! Limit: an aggregation has no unit; only its script says it.
 
+use super::derived;
 use super::lines::seconds_cell;
-use super::{derived, rows};
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
+use crate::figure::sheet::{Figure, Printed, Sheet, SheetRow, added};
+use crate::format::sections::table;
 use crate::reader::{Begins, CELLS_MOST, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
-use plumb_figures::{FigureUnit, is_number};
+use plumb_figures::is_number;
 use plumb_record::{Consistency, ImportedFigure};
 use plumb_units::ValueRange;
 use std::ops::Range;
 
 /// The readers of the three forms.
 pub(super) const READERS: [Reader; 3] = [
-    Reader {
-        kind: "flow of calls",
-        begins: Begins::Ranges(flows),
-        read: flow,
-        check: nested,
-        derive: longest,
-        fill: Fill::Nothing,
-    },
-    Reader {
-        kind: "aggregation of DTrace",
-        begins: Begins::Ranges(|part| matching(part, |line| aggregates(line).is_some())),
-        read: aggregation,
-        check: |_| Vec::new(),
-        derive: |_| Vec::new(),
-        fill: Fill::Nothing,
-    },
-    Reader {
-        kind: "time of a command",
-        begins: Begins::Ranges(|part| matching(part, |line| times(line).is_some())),
-        read: timed,
-        check: |_| Vec::new(),
-        derive: shares,
-        fill: Fill::Derived,
-    },
+    Reader::new("flow of calls", Begins::Ranges(flows), flow).checked(nested).filling(longest, Fill::Nothing),
+    Reader::new(
+        "aggregation of DTrace",
+        Begins::Ranges(|part| matching(part, |line| aggregates(line).is_some())),
+        aggregation,
+    ),
+    Reader::new(
+        "time of a command",
+        Begins::Ranges(|part| matching(part, |line| times(line).is_some())),
+        timed,
+    )
+    .filling(shares, Fill::Derived),
 ];
-
-static CALLS: Section = Section {
-    key: "flow",
-    headings: &["calls"],
-    first: &[],
-    columns: &[
-        words("function", &["Function"]),
-        known("depth", FigureUnit::COUNT, &["Depth"]),
-        known("time", FigureUnit::US, &["Time (us)"]),
-    ],
-};
-
-static AGGREGATES: Section = Section {
-    key: "aggregates",
-    headings: &["aggregation"],
-    first: &[],
-    columns: &[words("name", &["Name"]), known("value", FigureUnit::NUMBER, &["Value"])],
-};
-
-static TIMES: Section = Section {
-    key: "command_times",
-    headings: &["time of a command"],
-    first: &[],
-    columns: &[
-        known("real", FigureUnit::S, &["real"]),
-        known("user", FigureUnit::S, &["user"]),
-        known("sys", FigureUnit::S, &["sys"]),
-    ],
-};
 
 /// Fewest calls of a flow.
 const CALLS_LEAST: usize = 4;
@@ -87,12 +47,6 @@ const CALLS_LEAST: usize = 4;
 const CALLS_MOST: usize = CELLS_MOST / 4;
 /// Most calls within calls; deeper ones are left out.
 const DEPTH_MOST: usize = 256;
-
-/// Returns a table of a section for a line, with all of its columns.
-fn table(section: &'static Section, line: u32) -> Sheet {
-    let names = section.columns.iter().map(|column| column.headings[0].to_string());
-    Sheet::new(Some(section), Printed { raw: section.headings[0].to_string(), line }, names.collect())
-}
 
 /// Returns each line that has a form, as a range of its own.
 fn matching(part: &SourcePart<'_>, has: fn(&str) -> bool) -> Vec<Range<usize>> {
@@ -156,7 +110,7 @@ fn flow(part: &SourcePart<'_>) -> Report {
     }
     let mut report = Report::default();
     report.run.title = "FLOW OF CALLS".to_string();
-    let mut sheet = table(&CALLS, part.first_line());
+    let mut sheet = table("flow", part.first_line());
     calls.into_iter().for_each(|(line, cells)| sheet.push(line, cells));
     report.sheets.extend((!sheet.rows.is_empty()).then_some(sheet));
     report
@@ -190,20 +144,16 @@ fn timed_calls(sheet: &Sheet) -> Vec<Timed<'_>> {
     calls
 }
 
-fn sum(figures: &[Figure]) -> ValueRange {
-    figures.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range))
-}
-
-const NESTED: Rule = Rule {
-    name: "calls within a function <= the function",
-    arithmetic: "times of the calls that a function makes sum to no more than its own time",
-};
+const NESTED: Rule = Rule::new(
+    "calls within a function <= the function",
+    "times of the calls that a function makes sum to no more than its own time",
+);
 
 fn nested(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    for sheet in report.sheets_of(CALLS.key) {
+    for sheet in report.sheets_of("flow") {
         for call in timed_calls(sheet).iter().filter(|call| !call.inner.is_empty()) {
-            let sides = Sides { expected: call.time.range, found: sum(&call.inner), unit: "s" };
+            let sides = Sides { expected: call.time.range, found: added(&call.inner), unit: "s" };
             let figures: Vec<&Figure> = call.inner.iter().chain([&call.time]).collect();
             checks.push(NESTED.at_most(sheet.text(call.row, "function"), sides, &figures));
         }
@@ -214,7 +164,7 @@ fn nested(report: &Report) -> Vec<Consistency> {
 /// Returns the time of each outermost call, and the function below it whose own time is longest.
 fn longest(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
-    for sheet in report.sheets_of(CALLS.key) {
+    for sheet in report.sheets_of("flow") {
         let calls = timed_calls(sheet);
         let own = |call: &Timed<'_>| {
             let inner: f64 = call.inner.iter().map(|figure| figure.value).sum();
@@ -230,7 +180,7 @@ fn longest(report: &Report) -> Vec<ImportedFigure> {
             found.extend(derived(format!("{name}: time"), "s", line, time.value, time.range));
             let most = calls[*begin..end].iter().max_by(|one, two| own(one).total_cmp(&own(two)));
             let Some(most) = most.filter(|_| time.value > 0.0) else { continue };
-            let (whole, inner) = (most.time.range, sum(&most.inner));
+            let (whole, inner) = (most.time.range, added(&most.inner));
             let range = ValueRange { low: (whole.low - inner.high).max(0.0), high: whole.high - inner.low };
             let share = range.over(time.range).map(|share| share.times(ValueRange::exactly(100.0)));
             let of = format!("{}: own share of {name}", sheet.text(most.row, "function"));
@@ -257,7 +207,7 @@ fn aggregation(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
     report.run.title = "AGGREGATION OF DTRACE".to_string();
     for (line, text) in part.lines() {
-        let mut sheet = table(&AGGREGATES, line);
+        let mut sheet = table("aggregates", line);
         for (name, value) in aggregates(text).unwrap_or_default() {
             sheet.push(line, [name, value].map(|raw| Printed { raw: raw.to_string(), line }).to_vec());
         }
@@ -280,7 +230,7 @@ fn timed(part: &SourcePart<'_>) -> Report {
     report.run.title = "TIME OF A COMMAND".to_string();
     for (line, text) in part.lines() {
         let Some(found) = times(text) else { continue };
-        let mut sheet = table(&TIMES, line);
+        let mut sheet = table("command_times", line);
         sheet.push(line, found.map(|raw| Printed { raw: raw.to_string(), line }).to_vec());
         let real = sheet.figure(&sheet.rows[0], "real");
         report.run.elapsed = real.map(|real| seconds_cell(real.value, real.range.high - real.value, line));
@@ -292,7 +242,7 @@ fn timed(part: &SourcePart<'_>) -> Report {
 /// Returns the elapsed time, and the share of it that the command computed.
 fn shares(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
-    for (sheet, row) in rows(report, TIMES.key) {
+    for (sheet, row) in report.rows("command_times") {
         let all = ["real", "user", "sys"].map(|key| sheet.figure(row, key));
         let [Some(real), Some(user), Some(sys)] = all else { continue };
         found.extend(derived("elapsed".to_string(), "s", real.line, real.value, real.range));

@@ -17,6 +17,7 @@
 //! [`FOREIGN_MOST`] lines follow that it does not know.
 
 use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Section, Sheet, SheetHead, plain};
+use crate::format::sections::keyed;
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
@@ -34,19 +35,26 @@ const LINE_MOST: usize = 8192;
 pub struct LineFormat {
     /// The tables by their heads.
     pub tables: &'static [LineTable],
-    /// The section whose headings are names of pairs; the first one begins another row.
-    pub pairs: Option<&'static Section>,
+    /// The key of the section whose headings are names of pairs; the first one begins another row.
+    /// Empty without pairs.
+    pub pairs: &'static str,
     /// Reads a line that is neither a row nor a pair; false if it knows it not.
     pub aside: fn(u32, &str, &mut Report) -> bool,
     /// True if a stamp of time stands before a row or above a table.
     pub stamped: bool,
 }
 
+impl LineFormat {
+    fn pairs(&self) -> Option<&'static Section> {
+        (!self.pairs.is_empty()).then(|| keyed(self.pairs))
+    }
+}
+
 /// A table of a format, as data.
 #[derive(Debug)]
 pub struct LineTable {
-    /// The section that gives keys and units to its columns.
-    pub section: &'static Section,
+    /// The key of the section that gives keys and units to its columns.
+    pub section: &'static str,
     /// The letters between two cells.
     pub between: Between,
     /// The headings that a head has at least.
@@ -202,8 +210,9 @@ impl Walk {
         let names: Vec<String> =
             table.between.cells(text).into_iter().map(|name| named(name).to_string()).collect();
         let stamp = self.format.stamped.then(|| "time".to_string());
-        let heading = Printed { raw: table.section.headings[0].to_string(), line };
-        let sheet = Sheet::new(Some(table.section), heading, stamp.into_iter().chain(names).collect());
+        let section = keyed(table.section);
+        let heading = Printed { raw: section.headings[0].to_string(), line };
+        let sheet = Sheet::new(Some(section), heading, stamp.into_iter().chain(names).collect());
         self.columns = sheet.columns[usize::from(self.format.stamped)..].to_vec();
         if self.report.run.begin.is_empty() {
             self.report.run.begin.clone_from(&self.stamp.raw);
@@ -260,7 +269,7 @@ impl Walk {
     }
 
     fn pair(&mut self, line: u32, text: &str) -> bool {
-        let Some(section) = self.format.pairs else { return false };
+        let Some(section) = self.format.pairs() else { return false };
         let pairs = pairs(text, section.columns);
         let begins =
             |column: usize| section.columns[column].headings.iter().any(|own| section.first.contains(own));
@@ -280,7 +289,7 @@ impl Walk {
 
     /// Ends a row of pairs: its columns are those that it has.
     fn end_pairs(&mut self) {
-        let Some(section) = self.format.pairs else { return };
+        let Some(section) = self.format.pairs() else { return };
         let pairs: Vec<Option<Printed>> = std::mem::take(&mut self.pairs);
         let found = pairs.into_iter().enumerate().filter_map(|(at, pair)| Some((at, pair?)));
         let (names, cells): (Vec<String>, Vec<Printed>) =

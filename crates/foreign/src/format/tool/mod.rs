@@ -19,9 +19,8 @@ pub(crate) mod lines;
 mod snoop;
 mod trace;
 
-use crate::figure::sheet::{Figure, Sheet, SheetRow};
+use crate::figure::sheet::{Figure, added};
 use crate::reader::{Reader, joined};
-use crate::report::Report;
 use plumb_record::ImportedFigure;
 use plumb_units::ValueRange;
 
@@ -29,17 +28,10 @@ use plumb_units::ValueRange;
 pub const READERS: [Reader; 15] =
     joined(&[&device::READERS, &snoop::READERS, &benchmark::READERS, &[trace::READER], &dtrace::READERS]);
 
-pub(super) fn rows<'a>(
-    report: &'a Report,
-    section: &'static str,
-) -> impl Iterator<Item = (&'a Sheet, &'a SheetRow)> {
-    report.sheets_of(section).flat_map(|sheet| sheet.rows.iter().map(move |row| (sheet, row)))
-}
-
 /// The figure of the range that the sums of both sides give, such as bytes over requests.
 pub(super) fn quotient(name: String, unit: &str, [sum, count]: [&[Figure]; 2]) -> Option<ImportedFigure> {
     let all = |figures: &[Figure]| {
-        let range = figures.iter().fold(ValueRange::exactly(0.0), |sum, figure| sum.plus(figure.range));
+        let range = added(figures);
         (range, figures.iter().map(|figure| figure.value).sum::<f64>())
     };
     let ((range, total), (counts, many)) = (all(sum), all(count));

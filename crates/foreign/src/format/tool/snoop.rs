@@ -7,15 +7,15 @@
 //! on one line: it is cut where a date begins.
 
 use super::lines::{self, Between, LineFormat, LineTable, seconds_between, seconds_cell};
-use super::{derived, quotient, rows};
+use super::{derived, quotient};
 use crate::figure::check::{Rule, Sides};
-use crate::figure::sheet::{Figure, Printed, Section, Sheet, SheetRow, known, words};
+use crate::figure::sheet::{Figure, Printed, Sheet, SheetRow};
 use crate::figure::shown::scaled;
+use crate::format::sections::with_columns;
 use crate::reader::{Begins, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::bound::REQUEST_RATE_MOST;
-use plumb_figures::{FigureUnit, Quantity};
 use plumb_record::{Consistency, Consistent, ImportedFigure};
 use plumb_units::ValueRange;
 use std::collections::BTreeMap;
@@ -23,69 +23,38 @@ use std::ops::Range;
 
 /// The readers of both tools.
 pub(super) const READERS: [Reader; 2] = [
-    Reader {
-        kind: "iosnoop on one line",
-        begins: Begins::Ranges(on_one_line),
-        read: of_one_line,
-        check: checks,
-        derive: figures,
-        fill: Fill::Derived,
-    },
-    Reader {
-        kind: "requests of a device",
-        begins: Begins::Ranges(|part| lines::ranges(part, &SNOOP)),
-        read: |part| ended(lines::read(part, &SNOOP)),
-        check: checks,
-        derive: figures,
-        fill: Fill::Derived,
-    },
+    Reader::new("iosnoop on one line", Begins::Ranges(on_one_line), of_one_line)
+        .checked(checks)
+        .filling(figures, Fill::Derived),
+    Reader::new("requests of a device", Begins::Ranges(|part| lines::ranges(part, &SNOOP)), |part| {
+        ended(lines::read(part, &SNOOP))
+    })
+    .checked(checks)
+    .filling(figures, Fill::Derived),
 ];
-
-const SECTORS: FigureUnit = FigureUnit::new(Quantity::Count, 1.0);
-
-static REQUESTS: Section = Section {
-    key: "requests",
-    headings: &["requests"],
-    first: &[],
-    columns: &[
-        words("begin", &["STRTIME"]),
-        known("second", FigureUnit::S, &["TIME(s)", "TIMEs", "STARTs"]),
-        known("second", FigureUnit::MS, &["TIME(ms)"]),
-        words("program", &["COMM", "ARGS"]),
-        known("process", FigureUnit::COUNT, &["PID"]),
-        words("device", &["DISK", "DEVICE", "DEV"]),
-        words("direction", &["T", "D", "TYPE"]),
-        known("sector", SECTORS, &["SECTOR", "BLOCK"]),
-        known("size", FigureUnit::BYTES, &["BYTES", "SIZE"]),
-        known("queued", FigureUnit::MS, &["QUE(ms)"]),
-        known("time", FigureUnit::MS, &["LAT(ms)", "LATms"]),
-        known("time", FigureUnit::US, &["DELTA", "DELTA(us)"]),
-        words("file", &["PATHNAME"]),
-    ],
-};
 
 static SNOOP: LineFormat = LineFormat {
     tables: &[
         LineTable {
-            section: &REQUESTS,
+            section: "requests",
             between: Between::Blanks,
             needs: &["STRTIME", "BLOCK", "SIZE"],
             loose: "STRTIME",
         },
         LineTable {
-            section: &REQUESTS,
+            section: "requests",
             between: Between::Blanks,
             needs: &["COMM", "PID", "LAT(ms)"],
             loose: "COMM",
         },
         LineTable {
-            section: &REQUESTS,
+            section: "requests",
             between: Between::Blanks,
             needs: &["COMM", "PID", "BYTES", "LATms"],
             loose: "COMM",
         },
     ],
-    pairs: None,
+    pairs: "",
     aside: |_, text, _| {
         let begins = ["#", "Tracing ", "Attaching ", "Ending tracing"];
         begins.iter().any(|head| text.trim_start().starts_with(head)) || text.contains("iosnoop")
@@ -126,9 +95,7 @@ fn of_one_line(part: &SourcePart<'_>) -> Report {
     let mut report = Report::default();
     for (line, text) in part.lines() {
         let Some((names, rows)) = head_and_rows(text) else { continue };
-        let heading = Printed { raw: REQUESTS.headings[0].to_string(), line };
-        let own = names.iter().map(ToString::to_string).collect();
-        let mut sheet = Sheet::new(Some(&REQUESTS), heading, own);
+        let mut sheet = with_columns("requests", line, names.iter().copied());
         let words: Vec<&str> = rows.split_whitespace().collect();
         let begins = |at: usize| {
             let is = |at: usize, is_it: fn(&str) -> bool| words.get(at).is_some_and(|word| is_it(word));
@@ -187,18 +154,18 @@ fn answer(report: &mut Report) {
     }
 }
 
-const SECTOR: Rule = Rule {
-    name: "whole sectors",
-    arithmetic: "size of a request / 512 bytes is a whole number, because a device moves whole sectors",
-};
-const POSSIBLE: Rule = Rule {
-    name: "a request is possible",
-    arithmetic: "size of a request / its time <= 20 GB/s, more than any device or link moves",
-};
+const SECTOR: Rule = Rule::new(
+    "whole sectors",
+    "size of a request / 512 bytes is a whole number, because a device moves whole sectors",
+);
+const POSSIBLE: Rule = Rule::new(
+    "a request is possible",
+    "size of a request / its time <= 20 GB/s, more than any device or link moves",
+);
 
 fn checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
-    for (sheet, row) in rows(report, REQUESTS.key) {
+    for (sheet, row) in report.rows("requests") {
         let Some(size) = sheet.figure(row, "size").filter(|size| size.value > 0.0) else { continue };
         let of = format!("{} at {}", sheet.text(row, "direction"), sheet.text(row, "sector"));
         let rest = ValueRange::exactly(size.value % 512.0);
@@ -219,7 +186,7 @@ fn checks(report: &Report) -> Vec<Consistency> {
 /// Counts, sizes, times and the pattern of the requests of each direction and program.
 fn figures(report: &Report) -> Vec<ImportedFigure> {
     let mut found = Vec::new();
-    for sheet in report.sheets_of(REQUESTS.key) {
+    for sheet in report.sheets_of("requests") {
         let mut kinds: BTreeMap<(&str, &str), Vec<&SheetRow>> = BTreeMap::new();
         for row in &sheet.rows {
             let kind = (sheet.text(row, "program"), sheet.text(row, "direction"));

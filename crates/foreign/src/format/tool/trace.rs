@@ -12,60 +12,23 @@
 //! Waits for the client stand between calls. The end of the last line is the end of the trace.
 
 use super::lines::seconds_cell;
-use super::rows;
 use crate::figure::check::{Rule, Sides};
 use crate::figure::rounding::{nanoseconds, whole};
-use crate::figure::sheet::{Figure, Printed, Remark, Section, Sheet, known, words};
+use crate::figure::sheet::{Figure, Printed, Remark, Sheet, added};
+use crate::format::sections::table;
 use crate::reader::{Begins, CELLS_MOST, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_events::Event;
-use plumb_figures::FigureUnit;
 use plumb_record::{Consistency, IDLE_CLASS, ImportedFact, Record, WaitEvent};
 use plumb_units::ValueRange;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// The reader of SQL traces as text.
-pub(super) const READER: Reader = Reader {
-    kind: "SQL trace",
-    begins: Begins::Ranges(range),
-    read,
-    check: checks,
-    derive: |_| Vec::new(),
-    fill: Fill::With(fill),
-};
-
-static WAITS: Section = Section {
-    key: "trace_waits",
-    headings: &["WAIT"],
-    first: &[],
-    columns: &[
-        words("cursor", &["cursor"]),
-        words("event", &["nam"]),
-        known("time", FigureUnit::US, &["ela"]),
-        known("blocks", FigureUnit::COUNT, &["blocks"]),
-        known("at", FigureUnit::US, &["tim"]),
-    ],
-};
-
-static CALLS: Section = Section {
-    key: "trace_calls",
-    headings: &["calls"],
-    first: &[],
-    columns: &[
-        words("cursor", &["cursor"]),
-        words("call", &["call"]),
-        known("cpu", FigureUnit::US, &["c"]),
-        known("time", FigureUnit::US, &["e"]),
-        known("reads", FigureUnit::COUNT, &["p"]),
-        known("consistent", FigureUnit::COUNT, &["cr"]),
-        known("current", FigureUnit::COUNT, &["cu"]),
-        known("rows", FigureUnit::COUNT, &["r"]),
-        known("depth", FigureUnit::COUNT, &["dep"]),
-        known("at", FigureUnit::US, &["tim"]),
-    ],
-};
+pub(super) const READER: Reader = Reader::new("SQL trace", Begins::Ranges(range), read)
+    .checked(checks)
+    .filling(|_| Vec::new(), Fill::With(fill));
 
 const CALL_NAMES: [&str; 6] = ["PARSE", "EXEC", "FETCH", "CLOSE", "UNMAP", "SORT UNMAP"];
 
@@ -108,12 +71,8 @@ fn value<'t>(text: &'t str, name: &str) -> &'t str {
 }
 
 fn read(part: &SourcePart<'_>) -> Report {
-    let table = |section: &'static Section| {
-        let names = section.columns.iter().map(|column| column.headings[0].to_string()).collect();
-        let heading = Printed { raw: section.headings[0].to_string(), line: part.first_line() };
-        Sheet::new(Some(section), heading, names)
-    };
-    let (mut report, mut waits, mut calls) = (Report::default(), table(&WAITS), table(&CALLS));
+    let (mut report, mut waits, mut calls) =
+        (Report::default(), table("trace_waits", part.first_line()), table("trace_calls", part.first_line()));
     let mut is_statement = false;
     for (line, text) in part.lines() {
         let printed = |raw: &str| Printed { raw: raw.to_string(), line };
@@ -191,14 +150,10 @@ fn length(waits: &Sheet, calls: &Sheet) -> Option<f64> {
     Some(end - begin).filter(|seconds| *seconds > 0.0 && seconds.is_finite())
 }
 
-const CPU: Rule = Rule {
-    name: "CPU <= elapsed",
-    arithmetic: "c <= e of a call; c is counted in ticks of 10 ms, and e is exact",
-};
-const WITHIN: Rule = Rule {
-    name: "waits <= elapsed",
-    arithmetic: "sum of the waits of a cursor since its last call <= e of the call",
-};
+const CPU: Rule =
+    Rule::new("CPU <= elapsed", "c <= e of a call; c is counted in ticks of 10 ms, and e is exact");
+const WITHIN: Rule =
+    Rule::new("waits <= elapsed", "sum of the waits of a cursor since its last call <= e of the call");
 
 /// True of a wait for the client, which stands between calls.
 fn is_idle(event: &str) -> bool {
@@ -208,8 +163,8 @@ fn is_idle(event: &str) -> bool {
 fn checks(report: &Report) -> Vec<Consistency> {
     let mut checks = Vec::new();
     let mut waited: HashMap<&str, Vec<Figure>> = HashMap::new();
-    let mut waits = rows(report, WAITS.key).peekable();
-    for (sheet, row) in rows(report, CALLS.key) {
+    let mut waits = report.rows("trace_waits").peekable();
+    for (sheet, row) in report.rows("trace_calls") {
         let Some(time) = sheet.figure(row, "time") else { continue };
         while let Some((waits_sheet, wait)) = waits.next_if(|(_, wait)| wait.cells[0].line < time.line) {
             let figure =
@@ -225,7 +180,7 @@ fn checks(report: &Report) -> Vec<Consistency> {
         }
         let own = waited.remove(cursor).unwrap_or_default();
         if !own.is_empty() {
-            let found = own.iter().fold(ValueRange::exactly(0.0), |sum, wait| sum.plus(wait.range));
+            let found = added(&own);
             let figures: Vec<&Figure> = own.iter().chain([&time]).collect();
             let sides = Sides { expected: time.range, found, unit: "s" };
             checks.push(WITHIN.at_most(&of, sides, &figures));
@@ -236,7 +191,7 @@ fn checks(report: &Report) -> Vec<Consistency> {
 
 fn fill(report: &Report, record: &mut Record) {
     let mut events: BTreeMap<&str, (u64, f64, f64)> = BTreeMap::new();
-    for (sheet, row) in rows(report, WAITS.key) {
+    for (sheet, row) in report.rows("trace_waits") {
         let Some(time) = sheet.figure(row, "time") else { continue };
         let (waits, sum, most) = events.entry(sheet.text(row, "event")).or_default();
         (*waits, *sum, *most) = (*waits + 1, *sum + time.value, most.max(time.value));
@@ -256,7 +211,7 @@ fn fill(report: &Report, record: &mut Record) {
     record.foreground_events = events.into_iter().map(event).collect();
     // Calls of other calls are part of them.
     let outer =
-        || rows(report, CALLS.key).filter(|(sheet, row)| matches!(sheet.text(row, "depth"), "" | "0"));
+        || report.rows("trace_calls").filter(|(sheet, row)| matches!(sheet.text(row, "depth"), "" | "0"));
     let sum = |key: &str| {
         outer().filter_map(|(sheet, row)| sheet.figure(row, key)).map(|one| one.value).sum::<f64>()
     };
