@@ -1,11 +1,12 @@
-//! Simulates series of reports, and counts those in which a step is stated.
+//! Simulated series of reports: how often a step is stated, where there is one and where not.
 
-use super::simulation::{Scale, Share, each};
+use super::rows::Bound;
+use super::table::{Line, each};
 use plumb_proof::random::Generator;
 use plumb_proof::series::steps;
-use std::fmt::Write as _;
 
 /// A law of the logarithms of a load over reports.
+#[derive(Clone, Copy)]
 struct Law {
     name: &'static str,
     reports: usize,
@@ -19,6 +20,7 @@ struct Law {
     step: f64,
     /// Logarithm of the load at weekends.
     weekend: f64,
+    bound: Option<Bound>,
 }
 
 impl Law {
@@ -36,39 +38,53 @@ impl Law {
 }
 
 fn laws() -> Vec<Law> {
-    let plain = Law { name: "", reports: 28, noise: 0.15, rho: 0.0, growth: 0.0, step: 0.0, weekend: 0.0 };
+    let none = Some(Bound::AtMost(0.06));
+    let plain = Law {
+        name: "independent, 15%",
+        reports: 28,
+        noise: 0.15,
+        rho: 0.0,
+        growth: 0.0,
+        step: 0.0,
+        weekend: 0.0,
+        bound: none,
+    };
     let mut laws = Vec::new();
     for reports in [28, 60, 100] {
         let plain = Law { reports, ..plain };
-        laws.push(Law { name: "independent, sd 15%", ..plain });
+        laws.push(plain);
         laws.push(Law { name: "weekends at 40%", weekend: 0.4f64.ln(), ..plain });
         laws.push(Law { name: "like the report before, 0.5", rho: 0.5, ..plain });
         laws.push(Law { name: "like the report before, 0.8", rho: 0.8, ..plain });
-        laws.push(Law { name: "random walk of 5%", noise: 0.05, rho: 1.0, ..plain });
-        laws.push(Law { name: "grows by 1% a report, sd 5%", noise: 0.05, growth: 0.01, ..plain });
+        let walk = Some(Bound::AtMost(0.1));
+        laws.push(Law { name: "random walk of 5%", noise: 0.05, rho: 1.0, bound: walk, ..plain });
+        laws.push(Law { name: "grows by 1% a report, 5%", noise: 0.05, growth: 0.01, ..plain });
     }
-    for (name, reports, noise, step) in [
-        ("a step of 30%, sd 5%", 28, 0.05, 1.3f64),
-        ("a step of 30%, sd 15%", 28, 0.15, 1.3),
-        ("a step of 30%, sd 15%", 60, 0.15, 1.3),
-        ("a step of 15%, sd 5%", 28, 0.05, 1.15),
-        ("a step of 15%, sd 5%", 60, 0.05, 1.15),
+    let found = Some(Bound::AtLeast(0.95));
+    for (name, reports, noise, step, bound) in [
+        ("a step of 30%, noise 5%", 28, 0.05, 1.3f64, found),
+        ("a step of 30%, noise 15%", 28, 0.15, 1.3, None),
+        ("a step of 30%, noise 15%", 60, 0.15, 1.3, found),
+        ("a step of 15%, noise 5%", 60, 0.05, 1.15, None),
     ] {
-        laws.push(Law { name, reports, noise, step: step.ln(), ..plain });
+        laws.push(Law { name, reports, noise, step: step.ln(), bound, ..plain });
     }
     laws
 }
 
-/// Makes the series, and returns a table of rates.
-pub(super) fn run(series: usize, seed: u64) -> anyhow::Result<String> {
-    let mut text =
-        format!("\n{:<52}{:>7}{:>18}\n", format!("Series, % of {series}"), "reports", "a step stated");
-    for (cell, law) in laws().into_iter().enumerate() {
-        let stated = each(Scale { studies: series, seed }, 2000 + cell, |generator| {
-            anyhow::Ok(!steps(&law.draw(generator), 1).is_empty())
+/// Draws the series of each law and counts those with a step.
+pub(super) fn lines(series: usize, seed: u64) -> anyhow::Result<Vec<Line>> {
+    let line = |(cell, law): (usize, Law)| {
+        let stated = each(series, seed, 2000 + cell, |seed| {
+            anyhow::Ok(!steps(&law.draw(&mut Generator::new(seed)), 1).is_empty())
         })?;
-        let share = Share { hits: stated.iter().filter(|stated| **stated).count(), studies: series };
-        writeln!(text, "{:<52}{:>7}{share:>18}", law.name, law.reports)?;
-    }
-    Ok(text)
+        let what = "a step is stated".to_string();
+        Ok(Line {
+            name: law.name.to_string(),
+            size: format!("{} reports", law.reports),
+            what,
+            ..Line::of(&stated, law.bound)
+        })
+    };
+    laws().into_iter().enumerate().map(line).collect()
 }

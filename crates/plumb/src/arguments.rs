@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_calibrate::{Cells, Mode, Options, Pattern, VolumeLayout};
+use plumb_study::analysis::tally::OpenClaims;
 use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
 use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload};
@@ -496,6 +497,9 @@ pub struct Conduct {
     /// Print the result in this form and nothing else
     #[arg(long, value_enum, conflicts_with = "json")]
     pub format: Option<StudyFormat>,
+    /// Count claims of which nothing is proved as skipped: exit code 0, and skipped in JUnit
+    #[arg(long)]
+    pub allow_open: bool,
 }
 
 /// Forms of a study's result for other programs.
@@ -512,13 +516,13 @@ pub enum StudyFormat {
 pub enum PrintForm {
     Text,
     Json,
-    Of(StudyFormat),
+    Of(StudyFormat, OpenClaims),
 }
 
 impl PrintForm {
-    fn of(json: bool, format: Option<StudyFormat>) -> PrintForm {
+    fn of(json: bool, format: Option<StudyFormat>, open: OpenClaims) -> PrintForm {
         match format {
-            Some(format) => PrintForm::Of(format),
+            Some(format) => PrintForm::Of(format, open),
             None if json => PrintForm::Json,
             None => PrintForm::Text,
         }
@@ -528,8 +532,18 @@ impl PrintForm {
 impl Conduct {
     /// Returns the form of the result.
     pub fn shown(&self) -> PrintForm {
-        PrintForm::of(self.json, self.format)
+        PrintForm::of(self.json, self.format, self.open())
     }
+
+    /// Returns the treatment of open claims.
+    #[must_use]
+    pub fn open(&self) -> OpenClaims {
+        open_claims(self.allow_open)
+    }
+}
+
+fn open_claims(allowed: bool) -> OpenClaims {
+    if allowed { OpenClaims::Allowed } else { OpenClaims::Fail }
 }
 
 /// Options for the measures of a command and for steps around its runs.
@@ -1111,6 +1125,9 @@ pub struct Report {
     /// Print the result of a study in this form and nothing else
     #[arg(long, value_enum, conflicts_with_all = ["json", "begin"])]
     pub format: Option<StudyFormat>,
+    /// With --format junit: claims of which nothing is proved are skipped
+    #[arg(long, requires = "format")]
+    pub allow_open: bool,
 }
 
 /// Report that the arguments ask for.
@@ -1126,7 +1143,7 @@ pub enum ReportOf {
 impl Report {
     /// Returns the form of the result.
     pub fn shown(&self) -> PrintForm {
-        PrintForm::of(self.json, self.format)
+        PrintForm::of(self.json, self.format, open_claims(self.allow_open))
     }
 
     /// Returns the report that is asked for. `--end BUNDLE` is read as `BUNDLE --end`. Fails if a

@@ -110,12 +110,6 @@ impl Means {
         Self { treatment, reference, figures }
     }
 
-    /// Returns the first blocks only.
-    pub(crate) fn first(&self, blocks: usize) -> Self {
-        let own = |side: &[f64]| side[..blocks.min(side.len())].to_vec();
-        Self { treatment: own(&self.treatment), reference: own(&self.reference), figures: self.figures }
-    }
-
     /// Returns the ratio of the averages with its interval; none for fewer than two blocks.
     pub fn ratio(&self, level: f64) -> Option<RatioOfMeans> {
         let found = ratio_of_means(&self.treatment, &self.reference, level)?;

@@ -25,7 +25,7 @@
 //! made the step, the blocks if it is one step and no burst.
 
 use crate::random::Generator;
-use crate::summary::doubled_ranks;
+use crate::summary::{doubled_ranks, mean, variance};
 use plumb_units::median;
 
 /// Fewest values on either side of a change, because fewer do not determine a level.
@@ -74,6 +74,9 @@ pub struct ChangePoint {
     pub shift: f64,
     /// Permutation p in the part in which it was found.
     pub p: f64,
+    /// True if a steady change of the whole series fits it better than this step, which then has
+    /// no place.
+    pub steady: bool,
 }
 
 /// Returns all changes of a series, in order.
@@ -86,11 +89,23 @@ pub fn find(series: &[f64], search: &Search) -> Vec<ChangePoint> {
         if let Some(change) = strongest(&series[start..end], search, &mut generator) {
             parts.push((start, start + change.index));
             parts.push((start + change.index, end));
-            changes.push(ChangePoint { index: start + change.index, ..change });
+            let index = start + change.index;
+            changes.push(ChangePoint { index, steady: is_steady(series, index), ..change });
         }
     }
     changes.sort_unstable_by_key(|change| change.index);
     changes
+}
+
+/// True if a line through the series leaves less than a step at this index does.
+fn is_steady(series: &[f64], index: usize) -> bool {
+    let left = |part: &[f64]| variance(part) * (part.len() as f64 - 1.0).max(0.0);
+    let middle = (series.len() as f64 - 1.0) / 2.0;
+    let centre = mean(series);
+    let times = || (0..series.len()).map(|at| at as f64 - middle);
+    let together: f64 = times().zip(series).map(|(time, value)| time * (value - centre)).sum();
+    let by_line = together * together / times().map(|time| time * time).sum::<f64>();
+    left(series) - by_line < left(&series[..index]) + left(&series[index..])
 }
 
 /// The fewest blocks in which [`step`] can find one.
@@ -137,7 +152,7 @@ pub fn step(blocks: &[Vec<f64>], search: &Search) -> Option<ChangePoint> {
         sharpest(&ranks) >= seen * (1.0 - 1e-12)
     });
     let p = (as_sharp.count() + 1) as f64 / (search.draws + 1) as f64;
-    (p <= search.p).then_some(ChangePoint { index, shift: shift(index), p })
+    (p <= search.p).then_some(ChangePoint { index, shift: shift(index), p, steady: false })
 }
 
 /// True if all values before a split lie on one side of all after it.
@@ -168,7 +183,7 @@ fn strongest(part: &[f64], search: &Search, generator: &mut Generator) -> Option
         count += usize::from(largest(&ranks).1 >= found * (1.0 - 1e-12));
     }
     let p = count as f64 / (search.draws + 1) as f64;
-    (p <= search.p).then_some(ChangePoint { index, shift, p })
+    (p <= search.p).then_some(ChangePoint { index, shift, p, steady: false })
 }
 
 /// Returns the split with the largest C(k).
@@ -194,6 +209,19 @@ mod tests {
     fn noise(seed: u64, count: usize) -> Vec<f64> {
         let mut generator = Generator::new(seed);
         (0..count).map(|_| 0.02 * generator.normal()).collect()
+    }
+
+    #[test]
+    fn a_steady_change_has_no_place_and_a_step_has() {
+        let found = |level: fn(usize) -> f64| {
+            let mut generator = Generator::new(7);
+            let series: Vec<f64> = (0..30).map(|at| level(at) + 0.02 * generator.normal()).collect();
+            find(&series, &Search::usual(1))
+        };
+        let steady = found(|at| 0.01 * at as f64);
+        assert!(!steady.is_empty() && steady.iter().all(|change| change.steady), "{steady:?}");
+        let step = found(|at| if at < 15 { 0.0 } else { 0.2 });
+        assert!(step.iter().any(|change| change.index == 15 && !change.steady), "{step:?}");
     }
 
     #[test]

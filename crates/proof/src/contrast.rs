@@ -176,6 +176,17 @@ impl Lottery {
         runs
     }
 
+    /// Returns the distance of the run furthest from the middle of the two closest; of a pair, that
+    /// of its runs. It is the same whichever run is the lone one.
+    pub(crate) fn outlier(&self, effect: f64) -> f64 {
+        let runs = self.anchored(effect);
+        if self.runs() < 3 {
+            return 2.0 * runs[0].abs();
+        }
+        let further = |one: &f64, other: &f64| one.abs().total_cmp(&other.abs()).then(one.total_cmp(other));
+        runs.into_iter().max_by(further).unwrap_or(0.0)
+    }
+
     fn about_mean(&self, differences: [f64; 2], effect: f64) -> [f64; 3] {
         let out = |index: usize| {
             if index < self.others { differences[index] - self.sign * effect } else { 0.0 }

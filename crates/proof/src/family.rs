@@ -50,7 +50,7 @@
 //! the average.
 //!
 //! Limits: the share of a settled claim is passed on although its sign may be wrong. With
-//! independent tests that costs nothing (Shaffer 1980); with dependent ones `calibration` finds
+//! independent tests that costs nothing (Shaffer 1980); with dependent ones `bench proof` finds
 //! no excess. In a study that may stop, the average has no walk: its p is compared with 0.6 of
 //! the level, as intervals are.
 
@@ -312,61 +312,6 @@ pub fn ask(questions: &[Question<'_>], alpha: f64, looks: Looks, advice: Advice)
         Tests { points, averages: averages(question, looks) }
     };
     answered(questions, &questions.iter().map(test).collect::<Vec<_>>(), alpha, advice)
-}
-
-/// The walks of a study whose blocks are all known, so that it can be tested after any of them:
-/// every point is walked once.
-pub struct Walks {
-    /// Of each question, of each point: what was crossed, and when.
-    crossings: Vec<(Asks, Vec<Vec<Crossing>>)>,
-    means: Vec<Option<Means>>,
-    alpha: f64,
-    spending: Spending,
-    advice: Advice,
-}
-
-impl Walks {
-    /// Walks the points of all questions.
-    pub fn of(questions: &[Question<'_>], alpha: f64, spending: Spending, advice: Advice) -> Self {
-        let walked = |question: &Question<'_>| {
-            let watched = levels(question.asks, questions.len(), advice, alpha);
-            let walk = |shift: f64| {
-                let crossings = |contrast| sequential::crossings(contrast, shift, &watched, spending);
-                question.contrast.map_or(Vec::new(), crossings)
-            };
-            (question.asks, question.asks.points().into_iter().map(walk).collect())
-        };
-        let means = questions.iter().map(|question| question.means.cloned()).collect();
-        Self { crossings: questions.iter().map(walked).collect(), means, alpha, spending, advice }
-    }
-
-    fn tests(&self, blocks: usize) -> Vec<Tests> {
-        let looks = Looks::Every(self.spending);
-        let of = |((asks, walked), means): (&(Asks, Vec<Vec<Crossing>>), &Option<Means>)| {
-            let averages = means.as_ref().map(|means| {
-                let means = means.first(blocks);
-                asks.points().into_iter().map(|point| looks.of_average(means.tails(point))).collect()
-            });
-            Tests { points: walked.iter().map(|point| crossed(point, blocks)).collect(), averages }
-        };
-        self.crossings.iter().zip(&self.means).map(of).collect()
-    }
-
-    /// True if the typical effects are decided after this number of blocks.
-    pub fn have_decided(&self, blocks: usize) -> bool {
-        let tests = self.tests(blocks);
-        let (given, _) = step_down(&tests, self.alpha, self.advice);
-        let claims = self.crossings.iter().zip(&tests).zip(given);
-        claims.into_iter().all(|(((asks, _), Tests { points, .. }), level)| {
-            let level = parts(*asks)[0] * level;
-            decided(*asks, points[0], place(*asks, points, level), level)
-        })
-    }
-
-    /// Answers the questions as of `blocks` blocks, which the questions hold.
-    pub fn ask(&self, questions: &[Question<'_>], blocks: usize) -> Family {
-        answered(questions, &self.tests(blocks), self.alpha, self.advice)
-    }
 }
 
 fn answered(questions: &[Question<'_>], tests: &[Tests], alpha: f64, advice: Advice) -> Family {

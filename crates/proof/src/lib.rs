@@ -6,7 +6,6 @@
 //!                                     │                                   └─> best ────┤
 //!                                     ├─> average, order, change_point ────────────────┼─> verdict
 //!                                     └─> noise ───────────────────────────────────────┘
-//! synthetic ──> calibration: errors and power of all of the above on data of known truth
 //! ```
 //!
 //! One idea carries the crate. Arms run in random order within a block. So if a treatment has no

@@ -208,7 +208,7 @@ impl fmt::Display for TypicalLimits {
             write!(out, ": at most {}%)", Figure(100.0 * share.high))?;
         }
         match self.average {
-            Some(average) => write!(out, "; on average {}", Signed(average)),
+            Some(average) => write!(out, "; on average of the runs seen {}", Signed(average)),
             None => Ok(()),
         }
     }
@@ -606,7 +606,11 @@ fn receipts(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdic
 fn stability(evidence: &Evidence<'_>, reasons: &mut Vec<String>) -> Option<Verdict> {
     let changes = evidence.changes.iter().map(|ArmChange { arm, change }| {
         let shift = percent(change.shift);
-        format!("{arm} changes by {shift:+.1}% about block {} (p = {:.4})", change.index + 1, change.p)
+        let place = match change.steady {
+            true => "in the course of the study, and not at one block".to_string(),
+            false => format!("about block {}", change.index + 1),
+        };
+        format!("{arm} changes by {shift:+.1}% {place} (p = {:.4})", change.p)
     });
     let mut found: Vec<String> = changes.collect();
     let general = evidence.order.map(|order| (order.carry_over_size(), order.carry_over_p, ORDER_P));
@@ -727,7 +731,7 @@ fn mixed(evidence: &Evidence<'_>, typically: Typically, reasons: &mut Vec<String
         _ => false,
     };
     let asked = !matches!(typically, Typically::Differs(..));
-    let sentence = format!("the average of all runs changes by {}", Signed(change));
+    let sentence = format!("the average of the runs seen changes by {}", Signed(change));
     if contrary {
         reasons.push(sentence);
         let ends = [change.low, change.high].map(f64::abs);
@@ -880,7 +884,7 @@ mod tests {
         ];
         let mut text: Vec<String> = lines.iter().map(|line| format!("{} {line}", line.exit_code())).collect();
         let longest = "0 PROVED typically not slower by 3%: +0.43% [-1.1, 1.8], but for slow runs (2 of 30, \
-                       none of 60 of the reference: at most 9.5%); on average +14.0% [-2.0, 43.0]";
+                       none of 60 of the reference: at most 9.5%); on average of the runs seen +14.0% [-2.0, 43.0]";
         assert_eq!(text.remove(6), longest);
         insta::assert_snapshot!(text.join("\n"), @r"
         0 PROVED faster by 5.0% [3.1, 6.9]
@@ -960,7 +964,7 @@ mod tests {
         let receipt = ["buffered".to_string()];
         let changes = [ArmChange {
             arm: "direct".to_string(),
-            change: ChangePoint { index: 8, shift: 0.1, p: 0.0005 },
+            change: ChangePoint { index: 8, shift: 0.1, p: 0.0005, steady: false },
         }];
         let mut all = evidence(-0.5, 0.001);
         all.changes = &changes;
@@ -999,7 +1003,7 @@ mod tests {
         // An average that is only observed is a reason and no more.
         let open = judged(OnAverage::Open, 1.06, Better::Lower);
         assert_eq!(open.verdict.to_string(), "PROVED faster by 4.9% [3.0, 6.8]");
-        let said = "the average of all runs changes by +6.0% [-4.0, 16.0], not told from no change";
+        let said = "the average of the runs seen changes by +6.0% [-4.0, 16.0], not told from no change";
         assert!(open.reasons.iter().any(|reason| reason == said), "{:?}", open.reasons);
         assert_eq!(judged(OnAverage::Below, 0.85, Better::Lower).verdict.exit_code(), 0);
         let rate = judged(OnAverage::Above, 1.14, Better::Higher).verdict.to_string();
@@ -1014,7 +1018,7 @@ mod tests {
             judge(&Evidence { equivalence, average, ..evidence(0.0, 0.9) }).verdict.to_string()
         };
         assert_eq!(equal(OnAverage::Within, 1.0), "PROVED typically EQUAL within +-5%");
-        let open = "PROVED typically EQUAL within +-5%; on average +14.0% [4.0, 24.0]";
+        let open = "PROVED typically EQUAL within +-5%; on average of the runs seen +14.0% [4.0, 24.0]";
         assert_eq!(equal(OnAverage::Open, 1.14), open);
         let above = "MIXED: typically equal within +-5%, on average slower by 20.0% [10.0, 30.0]";
         assert_eq!(equal(OnAverage::Above, 1.2), above);
@@ -1031,7 +1035,7 @@ mod tests {
         let faster = not_slower(OnAverage::Within, -0.05, Place::Below, Better::Lower);
         assert!(faster.starts_with("PROVED faster by 4.9%"), "{faster}");
         let wide = not_slower(OnAverage::Open, 0.005, Place::Below, Better::Lower);
-        assert!(wide.ends_with("[-1.5, 2.5]; on average +1.0% [-9.0, 11.0]"), "{wide}");
+        assert!(wide.ends_with("[-1.5, 2.5]; on average of the runs seen +1.0% [-9.0, 11.0]"), "{wide}");
     }
 
     #[test]

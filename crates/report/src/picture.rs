@@ -1,12 +1,11 @@
-//! One table or plot as an SVG file, for a page that is not a report.
+//! One table as an SVG file, for a page that is not a report.
 //!
-//! It draws a title, a line below it, and a plot or a table with a column of drawings. A table has
-//! names at the left, intervals on their axis, and figures at the right. Column widths are
-//! estimates on the large side, because a file without fonts cannot measure its words.
+//! It draws a title, a line below it, and a table with a column of drawings. The table has names at
+//! the left, intervals on their axis, and figures at the right. Column widths are estimates on the
+//! large side, because a file without fonts cannot measure its words.
 
 use crate::document::{Block, Document};
-use crate::html::{escape, plot};
-use crate::plot::Plot;
+use crate::html::escape;
 use crate::table::{Alignment, Axis, Column, Drawing, Row, Table, Tone};
 use std::fmt::Write as _;
 
@@ -33,16 +32,6 @@ const STYLE: &str = "\
  .open{fill:#f0c04a}.paper{fill:#14171a;stroke:#323840}.rule{stroke:#323840}.grid{stroke:#2a3037}.zero{stroke:#9aa4ad}\
  .interval{stroke:#76b5f0}.estimate{fill:#76b5f0}}";
 
-/// Styles of plots; lines and marks have the colours of a report's streams.
-const PLOT_STYLE: &str = "\
- .plot text{font-size:12px}.plot .tick,.plot .title{fill:#646d76;font-size:11px;font-weight:400}\
- .plot path{fill:none;stroke:var(--line);stroke-width:1.75}.plot circle{fill:var(--line)}\
- .plot .grid{stroke:#e4e7ea;stroke-width:1}.plot .axis{stroke:#aab3bc;stroke-width:1}\
- .plot .dashed{stroke-dasharray:6 4}.plot .range{stroke-width:4;opacity:.25;stroke-dasharray:none}\
- .c0{--line:#0072b2}.c1{--line:#d55e00}.c2{--line:#009e73}.c3{--line:#b04a88}.c6{--line:#5b5f66}\
- @media (prefers-color-scheme:dark){.plot .tick,.plot .title{fill:#9aa4ad}.plot .grid{stroke:#2a3037}.plot .axis{stroke:#59636d}\
- .c0{--line:#56b4e9}.c1{--line:#ff8a4c}.c2{--line:#2fc99a}.c3{--line:#e58cc0}.c6{--line:#b7bec6}}";
-
 /// Returns a section's first table with intervals, as an SVG file; `None` without
 /// such a section or table.
 pub fn picture(document: &Document, section: &str) -> Option<String> {
@@ -56,35 +45,24 @@ pub fn picture(document: &Document, section: &str) -> Option<String> {
 }
 
 /// Returns a table with intervals, as an SVG file.
-pub fn of_table(table: &Table, title: &str, beneath: &str) -> String {
+fn of_table(table: &Table, title: &str, beneath: &str) -> String {
     let places = places(table);
     let titled = title.chars().count() as f64 * TITLE_LETTER + EDGE;
     let width = places.last().map_or(0.0, |(left, width)| left + width).max(titled) + EDGE;
     let height = HEAD + ROW * (table.rows.len() as f64 + 1.0) + EDGE;
-    let mut svg = framed(width, height, STYLE, title, beneath) + &header(table, &places, width);
+    let mut svg = framed(width, height, title, beneath) + &header(table, &places, width);
     for (index, row) in table.rows.iter().enumerate() {
         svg.push_str(&drawn_row(row, table, &places, HEAD + ROW * (index as f64 + 1.0)));
     }
     svg + "</svg>\n"
 }
 
-/// Returns a plot as an SVG file.
-pub fn of_plot(plot: &Plot, beneath: &str) -> String {
-    let style = format!("{STYLE}{PLOT_STYLE}");
-    let svg = framed(plot::WIDTH + EDGE, HEAD + plot::HEIGHT + EDGE / 2.0, &style, &plot.title, beneath);
-    format!(
-        "{svg}<g class=\"plot\" transform=\"translate({} {HEAD})\">\n{}</g>\n</svg>\n",
-        EDGE / 2.0,
-        plot::drawn(plot)
-    )
-}
-
 /// Renders the paper, the title and the line below it.
-fn framed(width: f64, height: f64, style: &str, title: &str, beneath: &str) -> String {
+fn framed(width: f64, height: f64, title: &str, beneath: &str) -> String {
     let (title, beneath) = (escape(title), escape(beneath));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         role=\"img\">\n<style>{style}</style>\n<rect class=\"paper\" x=\"0.5\" y=\"0.5\" width=\"{:.0}\" height=\"{:.0}\" rx=\"6\"/>\n\
+         role=\"img\">\n<style>{STYLE}</style>\n<rect class=\"paper\" x=\"0.5\" y=\"0.5\" width=\"{:.0}\" height=\"{:.0}\" rx=\"6\"/>\n\
          <text class=\"title\" x=\"{EDGE}\" y=\"26\">{title}</text>\n<text class=\"muted\" x=\"{EDGE}\" y=\"46\">{beneath}</text>\n",
         width - 1.0,
         height - 1.0
@@ -236,19 +214,5 @@ mod tests {
         assert!(svg.contains("prefers-color-scheme:dark"), "an image follows the reader's theme");
         assert_eq!(picture(&document, "nothing"), None);
         assert_eq!(picture(&document, "table"), None, "a table without drawings is none");
-    }
-
-    #[test]
-    fn a_plot_is_a_picture_of_its_own() {
-        use crate::plot::{Axis, Mark, Series, Stroke, short_count};
-        let axis = |title| Axis::linear(title, 40.0, short_count);
-        let marks = [6.0, 24.0].map(|x| Mark { x, y: x, ..Mark::default() }).to_vec();
-        let series = vec![Series { name: "<5%>".to_string(), colour: 0, stroke: Stroke::Line, marks }];
-        let plot = Plot { title: "found".to_string(), x: axis("blocks"), y: axis("%"), series };
-        let svg = of_plot(&plot, "by blocks");
-        assert!(
-            svg.contains("&lt;5%&gt;") && svg.contains(">by blocks</text>") && svg.contains(">blocks</text>")
-        );
-        assert_eq!((svg.matches("<svg").count(), svg.matches("<circle").count()), (1, 2));
     }
 }

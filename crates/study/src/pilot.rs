@@ -12,6 +12,10 @@
 //! Few pairs give a poor estimate of the spread: planned by the estimate, half of all studies would
 //! be too small. So the plan uses a value that the true spread exceeds in one pilot of five.
 //! Source: Browne, On the use of a pilot sample for sample size determination, 1995.
+//!
+//! If a pair lies far out, a run stalled. The study's test ranks such runs, so the spread is that
+//! of the other pairs, from the median. The standard deviation asked for 355 blocks where 30 are
+//! enough, and refused two studies of five.
 
 use crate::StudyError;
 use crate::definition::Expectation;
@@ -23,9 +27,9 @@ use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Observations, log_ratio};
 use plumb_proof::noise::{Goal, blocks_for, blocks_for_equality};
 use plumb_proof::random::Generator;
-use plumb_proof::randomisation::spread;
+use plumb_proof::randomisation;
 use plumb_report::format::{Figure, Share};
-use plumb_units::Nanos;
+use plumb_units::{Nanos, median};
 use std::fmt;
 
 /// Pairs of runs of the reference.
@@ -33,6 +37,12 @@ const PAIRS: usize = 8;
 /// sqrt(7 / 3.822): with 7 degrees of freedom the true spread is below 1.353 times the estimate
 /// in four pilots of five.
 const UPPER: f64 = 1.353;
+/// Standard deviations in the median size of normal pairs.
+const OF_MEDIAN: f64 = 1.4826;
+/// The factor for a spread from the median, which is less certain.
+const UPPER_OF_MEDIAN: f64 = 1.5;
+/// Median sizes beyond which a pair lies far out.
+const FAR_OUT: f64 = 6.0;
 /// Probability of finding the sought effect.
 const POWER: f64 = 0.9;
 /// Simulated blocks of noise that determine the spread of a contrast.
@@ -55,6 +65,8 @@ pub struct Pilot {
     pub effect: f64,
     /// Spread of the logarithm of the ratio of two runs of the reference.
     pub deviation: f64,
+    /// Factor of the deviation that was planned with.
+    pub upper: f64,
     /// Time of a run with everything around it.
     pub run: Nanos,
     /// Blocks that find the effect.
@@ -76,7 +88,7 @@ impl fmt::Display for Pilot {
              proved equal, in {:.0}% of studies of {} blocks{}: {} runs, about {minutes:.1} minutes",
             2 * PAIRS,
             shown(self.deviation),
-            shown(UPPER * self.deviation),
+            shown(self.upper * self.deviation),
             shown(self.effect),
             100.0 * POWER,
             self.blocks,
@@ -140,9 +152,9 @@ pub fn pilot(
     let (first, second): (Vec<f64>, Vec<f64>) =
         logs[1..].chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
     let pairs: Vec<f64> = first.iter().zip(&second).map(|(one, two)| two - one).collect();
-    let deviation = spread(&Contrast::of_differences(&pairs));
+    let (deviation, upper) = spread(&pairs);
     let (blocks, claim) =
-        blocks(plan, effect, UPPER * deviation).map_err(|error| refused(error.to_string()))?;
+        blocks(plan, effect, upper * deviation).map_err(|error| refused(error.to_string()))?;
     if blocks > BLOCKS_MAX {
         return Err(refused(format!(
             "--find {}%: pairs of runs differ by {:.1}%, so it would take more than {BLOCKS_MAX} blocks; look for a larger \
@@ -152,7 +164,18 @@ pub fn pilot(
         )));
     }
     let (runs, spent) = ((blocks + 1) * plan.schedule.slots(), clock::now().saturating_sub(start));
-    Ok(Some(Pilot { effect, deviation, run, blocks, claim, runs, spent }))
+    Ok(Some(Pilot { effect, deviation, upper, run, blocks, claim, runs, spent }))
+}
+
+/// Returns the spread of pairs of the reference, and the factor that four true spreads of five do
+/// not exceed.
+fn spread(pairs: &[f64]) -> (f64, f64) {
+    let sizes: Vec<f64> = pairs.iter().map(|pair| pair.abs()).collect();
+    let usual = median(&sizes);
+    if usual > 0.0 && sizes.iter().any(|size| *size > FAR_OUT * usual) {
+        return (OF_MEDIAN * usual, UPPER_OF_MEDIAN);
+    }
+    (randomisation::spread(&Contrast::of_differences(pairs)), UPPER)
 }
 
 /// Rejects a budget that the pilot alone would spend, estimated from

@@ -98,7 +98,7 @@ pub(crate) fn troubled() -> Analysis {
     study.changes.push(LevelChange {
         arm: "async=FALSE direct=TRUE area=1M".to_string(),
         series: "its ratio to the reference".to_string(),
-        block: 5,
+        block: Some(5),
         ratio: 1.071,
         p: 0.0005,
     });

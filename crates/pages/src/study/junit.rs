@@ -1,10 +1,12 @@
 //! A study as a JUnit report, so that a build server shows its claims as tests.
 //!
 //! A claim that holds passes. A refuted one and an open one fail, because a build asks for the
-//! claim; one whose evidence is contradicted is an error.
+//! claim; one whose evidence is contradicted is an error. An open claim is skipped if open claims
+//! are allowed.
 
 use super::words;
 use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim, Standing};
+use plumb_study::analysis::tally::OpenClaims;
 use plumb_units::{Nanos, visible};
 
 /// Result of a test case.
@@ -13,19 +15,21 @@ enum Case {
     Passed,
     Failed,
     Error,
+    Skipped,
 }
 
 /// Renders the study as XML, a test case for each claim.
-pub fn junit(analysis: &Analysis) -> String {
-    let cases: Vec<Case> = analysis.claims.iter().map(case_of).collect();
+pub fn junit(analysis: &Analysis, open: OpenClaims) -> String {
+    let cases: Vec<Case> = analysis.claims.iter().map(|claim| case_of(claim, open)).collect();
     let count = |of: Case| cases.iter().filter(|case| **case == of).count();
     let name = attribute(&analysis.study.name);
     let mut xml = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"plumb study {name}\" tests=\"{}\" \
-         failures=\"{}\" errors=\"{}\" skipped=\"0\" time=\"{:.3}\">\n",
+         failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3}\">\n",
         cases.len(),
         count(Case::Failed),
         count(Case::Error),
+        count(Case::Skipped),
         Nanos(analysis.elapsed_ns).seconds()
     );
     for (claim, case) in analysis.claims.iter().zip(cases) {
@@ -36,6 +40,7 @@ pub fn junit(analysis: &Analysis) -> String {
         xml.push_str(&match case {
             Case::Passed => format!("<system-out>{message}</system-out>"),
             Case::Failed => format!("<failure message=\"{message}\">{reasons}</failure>"),
+            Case::Skipped => format!("<skipped message=\"{message}\"/>"),
             Case::Error => format!("<error message=\"{message}\">{reasons}</error>"),
         });
         xml.push_str("</testcase>\n");
@@ -43,11 +48,12 @@ pub fn junit(analysis: &Analysis) -> String {
     xml + "</testsuite>\n</testsuites>\n"
 }
 
-fn case_of(claim: &JudgedClaim) -> Case {
+fn case_of(claim: &JudgedClaim, open: OpenClaims) -> Case {
     let broken = [Standing::Invalid, Standing::Impossible, Standing::Unstable, Standing::Mixed];
     match claim.outcome {
         _ if broken.iter().any(|standing| standing.exit_code() == claim.verdict.exit_code()) => Case::Error,
         ClaimOutcome::Holds => Case::Passed,
+        _ if open == OpenClaims::Allowed && claim.is_undecided() => Case::Skipped,
         ClaimOutcome::Refuted | ClaimOutcome::Open => Case::Failed,
     }
 }

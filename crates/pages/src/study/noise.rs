@@ -102,7 +102,7 @@ pub(super) fn order(analysis: &Analysis) -> Section {
         table.row(vec![
             Cell::from(&change.arm),
             Cell::from(&change.series),
-            Cell::of(Count(change.block)),
+            Cell::from(change.block.map_or("steadily".to_string(), |block| Count(block).figure())),
             Cell::of(Change(change.ratio)).with_tone(Tone::Bad),
             Cell::of(Probability(change.p)),
         ]);

@@ -5,10 +5,13 @@ use super::why::{Part, Parts};
 use super::{document, junit, sections, summary as screen};
 use crate::section_text;
 use crate::tests::{browser, page_rules};
-use plumb_proof::verdict::Verdict;
+use plumb_proof::verdict::{Aim, More, Standing, Verdict};
 use plumb_report::html::render_section;
 use plumb_report::{Document, Headline, html, summary, text};
-use plumb_study::analysis::result::{ANALYSIS_SCHEMA_VERSION, Analysis, ClaimOutcome, EndsNanos, WhyPart};
+use plumb_study::analysis::result::{
+    ANALYSIS_SCHEMA_VERSION, Analysis, ClaimOutcome, EndsNanos, StudyState, WhyPart,
+};
+use plumb_study::analysis::tally::OpenClaims;
 use plumb_study::compare::COMPARE_SCHEMA_VERSION;
 use plumb_study::vocabulary::{Figure, Measure};
 
@@ -121,8 +124,21 @@ fn an_open_claim_fails_whatever_is_proved() {
     assert_eq!((study.headline().as_str(), study.exit_code()), ("first claim PROVED faster", 3));
     study.claims.remove(0);
     assert_eq!((study.headline().as_str(), study.exit_code()), ("NOT HELD", 3));
-    let xml = junit(&study);
-    assert!(xml.contains("failures=\"1\"") && xml.contains("message=\"NOT HELD: proved faster by"), "{xml}");
+    for open in [OpenClaims::Fail, OpenClaims::Allowed] {
+        let xml = junit(&study, open);
+        let failed = xml.contains("failures=\"1\"") && xml.contains("message=\"NOT HELD: proved faster by");
+        assert!(failed && study.standing_with(open) == Some(Standing::NotProved), "{xml}");
+    }
+    study.claims[0].verdict = Verdict::NotProved { floor: 3.0, more: More::Blocks(4, Aim::Find(2.0)) };
+    let xml = junit(&study, OpenClaims::Allowed);
+    assert!(
+        xml.contains("failures=\"0\"") && xml.contains("<skipped message=\"NOT PROVED: floor 3.0%"),
+        "{xml}"
+    );
+    assert_eq!(study.standing_with(OpenClaims::Allowed), Some(Standing::Proved));
+    assert!(junit(&study, OpenClaims::Fail).contains("failures=\"1\""));
+    study.state = StudyState::Interrupted;
+    assert_eq!(study.standing_with(OpenClaims::Allowed), Some(Standing::NotProved));
 }
 
 #[test]

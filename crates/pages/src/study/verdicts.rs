@@ -140,7 +140,7 @@ fn beside(analysis: &Analysis) -> Table {
         .wrapped("Claim", 24)
         .numbers(["On average", "Interval", "Slow runs", "at most\n(95%)", "Runs after\nit", "p", "p of\nshape", "p of\nwandering"])
         .with_caption(
-            "On the average of all runs, intervals as above; slow runs, 1.5 times as slow as the reference's median or slower; carry-over; \
+            "On the average of the runs seen, intervals as above; slow runs, 1.5 times as slow as the reference's median or slower; carry-over; \
              whether the arms are as even as each other, and whether the effect wanders from block to block",
         );
     for (index, claim) in analysis.claims.iter().enumerate() {

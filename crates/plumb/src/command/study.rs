@@ -34,7 +34,7 @@ pub fn run(arguments: &Study) -> Result<Outcome, Failure> {
         _ => {
             let (analysis, directory) = one(arguments, arguments.conduct.bundle.as_deref(), &interrupt)?;
             show(arguments, &directory, &analysis)?;
-            Ok(analysis.standing().map_or(Outcome::Fine, Outcome::Stands))
+            Ok(analysis.standing_with(arguments.conduct.open()).map_or(Outcome::Fine, Outcome::Stands))
         }
     }
 }
@@ -402,8 +402,8 @@ fn in_form(shown: PrintForm, context: &Analysis, document: &Document) -> Result<
     Ok(match shown {
         PrintForm::Text => None,
         PrintForm::Json => Some(plumb_study::bundle::json(context)?),
-        PrintForm::Of(StudyFormat::Markdown) => Some(markdown::render(document)),
-        PrintForm::Of(StudyFormat::Junit) => Some(plumb_pages::study::junit(context)),
+        PrintForm::Of(StudyFormat::Markdown, _) => Some(markdown::render(document)),
+        PrintForm::Of(StudyFormat::Junit, open) => Some(plumb_pages::study::junit(context, open)),
     })
 }
 

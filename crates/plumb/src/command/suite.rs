@@ -43,7 +43,8 @@ pub fn run(arguments: &Study, suite: &Suite, interrupt: &Interrupt) -> Result<Ou
     if arguments.conduct.shown() == PrintForm::Text {
         output::print(&format!("\n{table}  {}\n", command_line::quoted(&file.display().to_string())))?;
     }
-    let worst = analyses.iter().filter_map(Analysis::standing).min();
+    let open = arguments.conduct.open();
+    let worst = analyses.iter().filter_map(|analysis| analysis.standing_with(open)).min();
     Ok(worst.map_or(Outcome::Fine, Outcome::Stands))
 }
 

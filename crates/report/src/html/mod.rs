@@ -11,7 +11,7 @@ mod heat;
 mod order;
 mod pair;
 mod parts;
-pub(crate) mod plot;
+mod plot;
 mod table;
 
 use crate::document::{Block, Document, Drawing, Headline, Placement, Section};

@@ -8,8 +8,8 @@ use super::escape::escape;
 use crate::plot::{Axis, Bar, Bars, Mark, Plot, Series, Side, Stroke};
 use std::fmt::Write as _;
 
-pub(crate) const WIDTH: f64 = 560.0;
-pub(crate) const HEIGHT: f64 = 340.0;
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 22.0;
 const TOP: f64 = 34.0;

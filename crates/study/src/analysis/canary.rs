@@ -83,7 +83,7 @@ pub(super) fn changes(used: &UsedBlocks<'_>, series: &[Series]) -> Vec<LevelChan
         .map(|(what, change)| LevelChange {
             arm: "the canary".to_string(),
             series: what.to_string(),
-            block: used.blocks.get(change.index).map_or(0, |(block, _)| *block),
+            block: used.first_block_of(&change),
             ratio: change.shift.exp(),
             p: change.p,
         })

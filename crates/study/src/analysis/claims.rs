@@ -9,6 +9,7 @@
 //! Next to the typical effect, a claim reports the effect on the average of all runs, and the
 //! number of slow runs (`proof::average`).
 
+use super::averages;
 use super::doubts;
 use super::figures::Figures;
 use super::result::{ArmPair, ClaimOutcome, Effect, JudgedClaim, SlowShare};
@@ -37,10 +38,10 @@ pub(super) struct Tested {
     asks: Asks,
     pub(super) answer: Answer,
     pub(super) interval: Interval,
-    average: Option<RatioOfMeans>,
+    pub(super) average: Option<RatioOfMeans>,
     shape_p: Option<f64>,
     wanders_p: Option<f64>,
-    slow: Option<SlowSeen>,
+    pub(super) slow: Option<SlowSeen>,
     carry_over: Option<After>,
     coarse: Option<String>,
     spread: f64,
@@ -281,7 +282,7 @@ fn judged(
     tested: &Result<Tested, String>,
 ) -> JudgedClaim {
     let plan = &used.contents.plan;
-    let judgement = verdict(used, stability, claim, tested.as_ref());
+    let mut judgement = verdict(used, stability, claim, tested.as_ref());
     let sides = claim.sides(&plan.design);
     let pair = match (&sides.from[..], &sides.to[..]) {
         ([reference], [treatment]) => Some(ArmPair { reference: *reference, treatment: *treatment }),
@@ -300,8 +301,10 @@ fn judged(
     let tested = tested.as_ref().ok();
     let some = tested.filter(|tested| tested.contrast.blocks() > 0);
     let place = tested.map_or(Place::Open, |tested| tested.answer.place);
-    let place = place_of(place, measure(&plan.study, claim).better);
-    let outcome = outcome(claim.expects, place, &judgement.verdict);
+    let better = measure(&plan.study, claim).better;
+    let typical = outcome(claim.expects, place_of(place, better), &judgement.verdict);
+    let reasons = &mut judgement.reasons;
+    let outcome = averages::outcome(claim, better, some, (typical, &judgement.verdict), reasons);
     JudgedClaim {
         name: claim.name.clone(),
         text: claim.text.clone(),

@@ -42,6 +42,7 @@ fn comparison(
         with,
         at: Vec::new(),
         expects: Expectation::Differs,
+        on_average: false,
         measure: None,
         phase: None,
     };

@@ -14,6 +14,7 @@
 
 mod advice;
 mod arm_figures;
+mod averages;
 pub mod block_time;
 mod canary;
 mod claims;

@@ -452,8 +452,9 @@ pub struct LevelChange {
     /// Series of the change: `its ratio to the reference`, `its own figures`, or
     /// a time of the canary.
     pub series: String,
-    /// First block after the change, from 1.
-    pub block: u64,
+    /// First block after the change, from 1; `None` for a steady change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<u64>,
     /// Level after over level before.
     pub ratio: f64,
     /// p of "the level does not change".

@@ -84,7 +84,7 @@ fn changes_of_arms(used: &UsedBlocks<'_>, own: &Observations) -> Vec<LevelChange
         changes.extend(found.into_iter().map(|change| LevelChange {
             arm: plan.arm_name(arm),
             series: name.to_string(),
-            block: used.blocks.get(change.index).map_or(0, |(block, _)| *block),
+            block: used.first_block_of(&change),
             ratio: change.shift.exp(),
             p: change.p,
         }));

@@ -4,6 +4,14 @@ use super::result::{Analysis, ClaimOutcome, Covered, Effect, JudgedClaim, StudyS
 use plumb_proof::verdict::{Standing, Verdict};
 use plumb_report::format::{Change, Ends, Figure, Share};
 
+/// Treatment of claims of which nothing is proved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenClaims {
+    Fail,
+    /// They are skipped. A claim is not, if an effect is proved that leaves it open.
+    Allowed,
+}
+
 impl Analysis {
     /// Returns the verdict of the claim with the worst standing, the first
     /// of equals; `None` without claims.
@@ -20,6 +28,21 @@ impl Analysis {
         match self.state {
             StudyState::Interrupted => Some(Standing::NotProved),
             StudyState::Finished => self.claims.iter().map(JudgedClaim::standing).min(),
+        }
+    }
+
+    /// Returns the standing for an exit code: open claims may be allowed. An unfinished study
+    /// stays open.
+    #[must_use]
+    pub fn standing_with(&self, open: OpenClaims) -> Option<Standing> {
+        let skipped = |claim: &JudgedClaim| open == OpenClaims::Allowed && claim.is_undecided();
+        let all_skipped = self.state == StudyState::Finished && self.claims.iter().any(skipped);
+        match self.standing()? {
+            Standing::NotProved if all_skipped => {
+                let rest = self.claims.iter().filter(|claim| !skipped(claim));
+                Some(rest.map(JudgedClaim::standing).min().unwrap_or(Standing::Proved))
+            }
+            standing => Some(standing),
         }
     }
 
@@ -103,6 +126,12 @@ impl JudgedClaim {
             ClaimOutcome::Open => Standing::NotProved,
         };
         self.verdict.standing().min(answer)
+    }
+
+    /// True if nothing is proved of the claim, for it or against it.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        self.outcome == ClaimOutcome::Open && self.verdict.standing() == Standing::NotProved
     }
 
     /// True if an effect is proved that leaves the claim open.

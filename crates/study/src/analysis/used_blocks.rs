@@ -8,6 +8,7 @@ use crate::analysis::result::MarkedBlock;
 use crate::bundle::{Contents, Ended, RunRecord};
 use crate::definition::Sides;
 use crate::plan::Until;
+use plumb_proof::change_point::ChangePoint;
 use plumb_proof::contrast::Lost;
 use plumb_proof::family::Looks;
 use plumb_proof::sequential::Spending;
@@ -82,6 +83,11 @@ impl<'a> UsedBlocks<'a> {
             failed.map(|run| run.arm_index).collect()
         };
         self.marked.iter().map(|marked| of(marked.block)).collect()
+    }
+
+    /// Returns the first block after a change; a steady change has none.
+    pub(super) fn first_block_of(&self, change: &ChangePoint) -> Option<u64> {
+        self.blocks.get(change.index).filter(|_| !change.steady).map(|(block, _)| *block)
     }
 
     /// True if the run's block is used.

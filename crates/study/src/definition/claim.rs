@@ -53,6 +53,28 @@ impl Expectation {
     }
 }
 
+/// Word at the end of an expectation of averages.
+const ON_AVERAGE: &str = " on average";
+
+impl Claim {
+    /// Parses an expectation of the typical run, or of the average: `equal within 2% on average`. A
+    /// bound of a difference is of the typical run alone.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<(Expectation, bool)> {
+        let Some(typical) = text.trim_end().strip_suffix(ON_AVERAGE) else {
+            return Some((Expectation::parse(text)?, false));
+        };
+        let is_tested = !typical.contains("at least");
+        Some((Expectation::parse(typical).filter(|_| is_tested)?, true))
+    }
+
+    /// Returns the expectation as it is written.
+    #[must_use]
+    pub fn expectation(&self) -> String {
+        format!("{}{}", self.expects, if self.on_average { ON_AVERAGE } else { "" })
+    }
+}
+
 impl fmt::Display for Expectation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -79,6 +101,9 @@ pub struct Claim {
     /// Held factors, each with its level.
     pub at: Vec<(usize, usize)>,
     pub expects: Expectation,
+    /// True if the average of all runs is claimed, and not only the typical run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_average: bool,
     /// The measure, if it is not the study's own.
     pub measure: Option<Measure>,
     /// Phase of the run that the treatment affects, if it is a single one.
@@ -219,7 +244,17 @@ pub(crate) fn paired(
 
 #[cfg(test)]
 mod tests {
-    use super::Expectation;
+    use super::{Claim, Expectation};
+
+    #[test]
+    fn averages_are_claimed_by_their_word_and_not_with_a_bound() {
+        let equal = Expectation::Equal { within: 2.0 };
+        assert_eq!(Claim::parse("equal within 2% on average"), Some((equal, true)));
+        assert_eq!(Claim::parse("equal within 2%"), Some((equal, false)));
+        for wrong in ["faster by at least 5% on average", "on average", "equal on average within 2%"] {
+            assert_eq!(Claim::parse(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn what_is_expected_reads_back_as_it_is_written() {

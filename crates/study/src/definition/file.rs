@@ -8,7 +8,7 @@
 
 use super::draft::{Draft, Places, StudyFileError};
 use super::published::{Published, PublishedRow, minutes};
-use super::{Bound, Claim, Expectation, Factor, Generator, Level, Study};
+use super::{Bound, Claim, Factor, Generator, Level, Study};
 use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
@@ -709,10 +709,10 @@ impl Reader<'_> {
                 self.at(given.name.span(), "an interaction is between two factors, and this names one twice")
             );
         }
-        let expects = Expectation::parse(given.expect.get_ref()).ok_or_else(|| {
+        let (expects, on_average) = Claim::parse(given.expect.get_ref()).ok_or_else(|| {
             let what = format!(
                 "expect = {:?}: it takes faster, slower, faster by at least 5%, slower by at least 5%, equal within 2%, \
-                 not slower by 3%, or differs",
+                 not slower by 3%, or differs; each but those with a bound also on average",
                 given.expect.get_ref()
             );
             self.at(given.expect.span(), &what)
@@ -724,9 +724,13 @@ impl Reader<'_> {
             with,
             at,
             expects,
+            on_average,
             measure: given.statistic.as_ref().map(|name| self.measure(Some(name))).transpose()?,
             phase: given.phase.as_ref().map(|name| self.phase(name, study)).transpose()?,
         };
+        if on_average && claim.with.is_some() {
+            return Err(self.at(given.expect.span(), "an interaction has no average"));
+        }
         self.require_arms(given, &claim, study)?;
         Ok(claim)
     }

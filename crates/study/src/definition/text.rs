@@ -108,7 +108,7 @@ impl Study {
         if !claim.at.is_empty() {
             let _ = writeln!(out, "at = {}", self.held(&claim.at));
         }
-        let _ = writeln!(out, "expect = {}", quoted(&claim.expects.to_string()));
+        let _ = writeln!(out, "expect = {}", quoted(&claim.expectation()));
         if let Some(measure) = &claim.measure {
             let _ = writeln!(out, "statistic = {}", quoted(&measure.name));
         }

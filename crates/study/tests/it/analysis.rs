@@ -8,7 +8,8 @@ use plumb_record::{
 use plumb_run::embedded::Engine;
 use plumb_run::fixture;
 use plumb_run::fixture::{Noise, plan};
-use plumb_study::analysis::result::{Analysis, ClaimOutcome};
+use plumb_study::analysis::result::{Analysis, ClaimOutcome, Standing};
+use plumb_study::analysis::tally::OpenClaims;
 use plumb_study::analysis::{analyse, decided};
 use plumb_study::bundle::{Contents, EndFile, Ended, LimitFigure, RunRecord, Settled, Stop};
 use plumb_study::canary::Canary;
@@ -385,6 +386,75 @@ fn an_effect_that_changes_during_the_study_is_unstable() {
     assert!(!context.changes.is_empty());
 }
 
+/// Laws of studies of [`ONE_CLAIM`]: expectation, factor of the second arm by block, noise of a run,
+/// exit code, and exit code if open claims are allowed.
+type Exit = (&'static str, fn(u64) -> f64, f64, u8, u8);
+
+const EXITS: [Exit; 10] = [
+    ("faster", |_| 0.9, 0.01, 0, 0),
+    ("slower", |_| 0.9, 0.01, 7, 7),
+    ("differs", |_| 1.0, 0.03, 3, 0),
+    ("equal within 5%", |_| 1.0, 0.01, 0, 0),
+    // The effect is proved, and the claim is not: such a study ended with 0 once.
+    ("equal within 5%", |_| 1.048, 0.01, 3, 3),
+    ("faster by at least 5%", |_| 0.952, 0.01, 3, 3),
+    ("equal within 5%", |_| 1.2, 0.01, 7, 7),
+    ("not slower by 3%", |_| 1.0, 0.01, 0, 0),
+    ("faster by at least 50%", |_| 1.0, 0.01, 7, 7),
+    ("faster", |block| if block < 11 { 0.7 } else { 0.95 }, 0.01, 4, 4),
+];
+
+#[test]
+fn thirty_studies_of_known_laws_end_with_the_code_of_their_claim() {
+    for (expects, factor, deviation, code, allowed) in EXITS {
+        for seed in 1..=3 {
+            let text = ONE_CLAIM.replace("\"faster\"", &format!("\"{expects}\""));
+            let mut noise = Noise::new(seed);
+            let mut contents = contents(&planned(&text, 20, Until::Blocks), COLD, |_, _| lasting(1.0));
+            for run in &mut contents.runs {
+                let factor = if run.arm_index == 1 { factor(run.block.unwrap_or(0)) } else { 1.0 };
+                run.record = Some(lasting(factor * (deviation * noise.normal()).exp()));
+            }
+            let found = analyse(&contents);
+            let with = |open| found.standing_with(open).map_or(0, Standing::exit_code);
+            let codes = [found.exit_code(), with(OpenClaims::Fail), with(OpenClaims::Allowed)];
+            let line = found.claims[0].shown();
+            assert_eq!(codes, [code, code, allowed], "{expects}, seed {seed}: {line}");
+            assert_eq!(found.claims[0].outcome == ClaimOutcome::Holds, code == 0, "{line}");
+        }
+    }
+}
+
+#[test]
+fn an_average_is_claimed_with_the_slow_runs_that_did_not_happen() {
+    let study = |expects: &str, factor: f64, blocks: usize| {
+        let text = ONE_CLAIM.replace("\"faster\"", &format!("\"{expects}\""));
+        let mut noise = Noise::new(5);
+        let mut contents = contents(&planned(&text, blocks, Until::Blocks), COLD, |_, _| lasting(1.0));
+        for run in &mut contents.runs {
+            let factor = if run.arm_index == 1 { factor } else { 1.0 };
+            run.record = Some(lasting(factor * (0.01 * noise.normal()).exp()));
+        }
+        analyse(&contents)
+    };
+    let few = study("equal within 5% on average", 1.0, 20);
+    assert_eq!((few.claims[0].verdict.label(), few.exit_code()), ("PROVED typically EQUAL", 3));
+    assert!(
+        few.claims[0].shown().starts_with("NOT HELD: proved typically EQUAL"),
+        "{}",
+        few.claims[0].shown()
+    );
+    let said =
+        |found: &Analysis, what: &str| found.claims[0].reasons.iter().any(|reason| reason.contains(what));
+    assert!(said(&few, "about 1158 runs of each arm without one"), "{:?}", few.claims[0].reasons);
+    let many = study("equal within 100% on average", 1.0, 60);
+    assert_eq!(many.exit_code(), 0, "{:?}", many.claims[0]);
+    assert!(said(&many, "the average is proved as well"), "{:?}", many.claims[0].reasons);
+    assert_eq!(study("faster on average", 0.9, 20).exit_code(), 0);
+    // Nothing is refuted by the typical run alone.
+    assert_eq!(study("slower on average", 0.9, 20).exit_code(), 3);
+}
+
 #[test]
 fn too_few_blocks_prove_nothing() {
     let context =
@@ -598,7 +668,7 @@ fn a_machine_that_becomes_another_one_is_unstable() {
     let context = beside_a_canary(0.9, 20, half(1.1));
     assert_eq!(lines(&context), ["PROVED faster"], "blocks take care of 10%");
     let change = context.changes.iter().find(|change| change.arm == "the canary").expect("it is shown");
-    assert_eq!((change.series.as_str(), change.block), ("fixed processor work", 11));
+    assert_eq!((change.series.as_str(), change.block), ("fixed processor work", Some(11)));
 
     let context = beside_a_canary(0.9, 20, half(1.3));
     let verdict = &context.claims[0].verdict;
@@ -897,7 +967,7 @@ fn a_step_of_the_canary_shows_in_eight_blocks() {
     let verdict = &context.claims[0].verdict;
     assert_eq!(verdict.label(), "UNSTABLE", "{verdict}");
     assert!(verdict.to_string().contains("changes by +30.0% about block 5"), "{verdict}");
-    assert!(context.changes.iter().any(|change| change.arm == "the canary" && change.block == 5));
+    assert!(context.changes.iter().any(|change| change.arm == "the canary" && change.block == Some(5)));
 
     let report = |blocks| {
         let context = beside_a_canary(0.9, blocks, half(3));
