@@ -1,8 +1,8 @@
 //! Snapshots of comparisons of fixed runs, and the rule for blank differences.
 
 use super::{document, percent, sections};
-use crate::tests::browser;
 use crate::run::fixture::large_sort;
+use crate::tests::browser;
 use plumb_events::Unit;
 use plumb_proof::verdict::{Change, Verdict};
 use plumb_record::figures::FigureGroup;
