@@ -1,21 +1,15 @@
 //! Benchmarks. Each measures plumb and its peer, or its limit, in one run.
 
-mod beside_hyperfine;
-mod calibrate;
-mod commands;
 mod crash;
 mod dataset;
 mod events;
 mod figure;
-mod fio;
 mod fuzz;
 mod leftovers;
 mod machine;
 mod postgres;
 mod power;
 mod proof;
-mod redo;
-mod slob;
 mod slow_disk;
 mod snoop;
 mod sort_kernels;
@@ -26,7 +20,6 @@ mod studies;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use plumb_engine::Settings;
-use plumb_proof::random::Generator;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench", about = "Measures and prints; never part of a test")]
@@ -41,10 +34,6 @@ fn main() -> anyhow::Result<()> {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
-    /// plumb's calibration and fio's, at the same points of the same file; needs fio.
-    Calibrate(calibrate::Options),
-    /// Studies of commands whose truth is known: A/A, and 2, 5 and 10% more work.
-    Commands(commands::Options),
     /// Crash cycles on simulated disks.
     Crash(crash::Options),
     /// Cost of recording a wait.
@@ -62,11 +51,6 @@ enum Bench {
     Power(power::Options),
     /// Error rates, coverage and power of the inference, on synthetic studies.
     Proof(proof::Options),
-    /// Commits and bare durable writes, group commit, log insert, import and recovery.
-    Redo(redo::Options),
-    /// The buffer cache and the device: missed reads, hits, scans, updates and checkpoints; with
-    /// fio on the same file if it is installed.
-    Slob(slob::Options),
     /// Known requests and delays under `plumb snoop`, its cost, and its losses; needs root
     /// and tracefs, and PostgreSQL for one part.
     Snoop(snoop::SnoopBench),
@@ -81,11 +65,6 @@ enum Bench {
 impl Bench {
     fn run(self) -> anyhow::Result<()> {
         match self {
-            Bench::Calibrate(options) => calibrate::run(&options),
-            Bench::Commands(options) => match &options.beside_hyperfine {
-                Some(program) => beside_hyperfine::run(&options, program),
-                None => commands::run(&options),
-            },
             Bench::Crash(options) => crash::run(&options),
             Bench::Events => events::run(),
             Bench::Fuzz(options) => fuzz::run(&options),
@@ -93,8 +72,6 @@ impl Bench {
             Bench::Postgres(options) => postgres::run(&options),
             Bench::Power(options) => power::run(&options),
             Bench::Proof(options) => proof::run(&options),
-            Bench::Redo(options) => redo::run(&options),
-            Bench::Slob(options) => slob::run(&options),
             Bench::Snoop(options) => snoop::run(&options),
             Bench::SortKernels => sort_kernels::run(),
             Bench::Stages(options) => stages::run(&options),
@@ -114,19 +91,4 @@ fn settings(given: &[(&str, &str)], set: &[String]) -> anyhow::Result<Settings> 
         settings.set(name, value, "--set")?;
     }
     Ok(settings)
-}
-
-/// Returns a phrase for the threads of sessions.
-fn on(servers: usize) -> String {
-    match servers {
-        0 => "on threads of their own".to_string(),
-        servers => format!("on {servers} shared servers"),
-    }
-}
-
-/// Returns the numbers below `count` in random order.
-fn order(random: &mut Generator, count: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    random.shuffle(&mut order);
-    order
 }

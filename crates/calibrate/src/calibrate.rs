@@ -16,8 +16,7 @@ use crate::{
     Progress, ProgressObserver, ReadCost, Ring, SCHEMA_VERSION, TaskPlan, TaskResult, VolumeRecord, Warning,
 };
 use plumb_events::now;
-use plumb_host::device::RingSetup;
-use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_host::device::{DeviceDescription, DirectIoSupport, IoUringSupport, RingPart, RingSetup};
 use plumb_io::{DirectIo, Disk, IoError, Method, MethodKind};
 use plumb_units::{Bytes, Nanos};
 

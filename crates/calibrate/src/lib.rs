@@ -9,10 +9,10 @@
 //! ```text
 //! plan      mode -> tasks: points (loads kept outstanding) and durable writes
 //! files     a directory of its own: the data file, the logs
-//! load      rounds, each task once a round, in shuffled order; a task: threads that keep
-//!           requests outstanding, or one that writes a log
 //! measure   one repeat: latencies, processor time, the kernel's counters of the device;
 //!           all repeats of a task: median, interval, settled or the reason why not
+//! load      rounds, each task once a round, in shuffled order; a task: threads that keep
+//!           requests outstanding, or one that writes a log
 //! analysis  curves, matrix, ladder, read cost, main figures; device or cache; warnings
 //! store     the record, its environment, agreement of two records, ORION's CSV files
 //! ```
@@ -50,7 +50,7 @@ pub use analysis::{
 pub use calibrate::calibrate;
 pub use error::CalibrateError;
 pub use files::{ScratchLeftover, leftovers};
-pub use load::{Sustained, SustainedLevel, TaskSession, Window};
+pub use load::{Sustained, SustainedLevel, Window};
 pub use measure::{
     Answer, AnswerSource, DeviceEvidence, Estimate, Interval, LoadMeasurement, Measurement, Repeat,
     TaskResult, busy,

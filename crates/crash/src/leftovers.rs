@@ -16,13 +16,12 @@
 //! no process maps it and its maker has ended, because other programs may make some meanwhile.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
 /// Longest time of a whole run, and of processes that end on their own after a kill.
 const RUN_MOST: Duration = Duration::from_secs(60);

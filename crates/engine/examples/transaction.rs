@@ -6,8 +6,7 @@
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
-use plumb_events::Cancel;
-use plumb_events::Role;
+use plumb_events::{Cancel, Role};
 use plumb_types::{Column, ColumnType, Number, Schema, Value};
 use std::error::Error;
 use std::path::PathBuf;

@@ -47,7 +47,6 @@ pub struct Access {
 
 impl Access {
     /// Returns the reason for this method, and the sessions that had to use another one so far.
-    #[must_use]
     pub fn method_reason(&self) -> String {
         let replaced = self.method.replaced().map_or(String::new(), |said| format!("; {said}"));
         format!("{}{replaced}", self.method_reason)

@@ -48,8 +48,7 @@ use crate::transaction::Transactions;
 use crate::{EngineError, Instance};
 use blocks::Owned;
 use filling::Filling;
-use plumb_events::Cancel;
-use plumb_events::{Event, IoStream, Session, clock};
+use plumb_events::{Cancel, Event, IoStream, Session, clock};
 use plumb_io::{
     Arena, Channel, DirectIo, Directory, Disk, File, IoBuffer, IoError, Method, MethodKind, OpenMode,
     Operation, Request,
@@ -148,7 +147,6 @@ pub fn require_apart(instance: &Instance, to: &Path) -> Result<(), EngineError> 
 }
 
 /// True if a database has or had a log, so that its transactions must be open for a backup.
-#[must_use]
 pub fn has_log(instance: &Instance) -> bool {
     instance.access.disk.exists(&log_home::control_block(instance.home()))
         || instance.catalog().log_reaches > 0

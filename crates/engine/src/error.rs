@@ -577,7 +577,6 @@ impl EngineError {
     }
 
     /// True for damage of the data: it can be read, but is not as written.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
             EngineError::Unusable(error) => error.is_damage(),
@@ -597,7 +596,6 @@ impl EngineError {
     }
 
     /// True if this error only follows from another one.
-    #[must_use]
     pub fn is_consequence(&self) -> bool {
         matches!(self, EngineError::Stopped)
     }

@@ -88,7 +88,6 @@ fn sized_cache(block_size: BlockSize) -> SizedCache {
 
 impl Setting {
     /// Returns the setting of the cache for blocks of this size, if `db_block_size` is another one.
-    #[must_use]
     pub fn cache_of(block_size: BlockSize) -> Setting {
         sized_cache(block_size).0
     }
@@ -146,7 +145,6 @@ impl Settings {
     }
 
     /// Returns the value as it was written.
-    #[must_use]
     pub fn word(&self, setting: Setting) -> &str {
         &self.texts[setting as usize].0
     }
@@ -155,25 +153,21 @@ impl Settings {
     ///
     /// # Panics
     /// If the setting is a word, or `auto`.
-    #[must_use]
     pub fn number(&self, setting: Setting) -> u64 {
         self.optional_number(setting).expect("the table says this setting is a number")
     }
 
     /// Returns the value of a count; `None` for `auto`.
-    #[must_use]
     pub fn optional_number(&self, setting: Setting) -> Option<u64> {
         setting.row().domain.number(self.word(setting))
     }
 
     /// Returns the block size for new tablespaces.
-    #[must_use]
     pub fn block_size(&self) -> BlockSize {
         self.storage.db_block_size
     }
 
     /// Returns the bytes of an extent: a power of two, and at least eight blocks.
-    #[must_use]
     pub fn extent_bytes(&self) -> u64 {
         let block_bytes = self.block_size().bytes() as u64;
         let asked = self.debug.debug_extent_blocks;
@@ -185,7 +179,6 @@ impl Settings {
     }
 
     /// Returns the servers of a set: `parallel_degree`, or one for each processor if it is `auto`.
-    #[must_use]
     pub fn degree(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         self.parallel.parallel_degree.unwrap_or_else(processors)
@@ -193,7 +186,6 @@ impl Settings {
 
     /// True if scans by `degree` servers read past the buffer cache: all parallel scans, and
     /// serial ones as `serial_direct_read` says.
-    #[must_use]
     pub fn scans_directly(&self, degree: usize) -> bool {
         degree > 1 || self.io.serial_direct_read
     }
@@ -205,7 +197,6 @@ impl Settings {
     }
 
     /// Returns the place where the value was set; `None` for the default.
-    #[must_use]
     pub fn origin(&self, setting: Setting) -> Option<&str> {
         match &self.texts[setting as usize].1 {
             Origin::Default => None,
@@ -214,7 +205,6 @@ impl Settings {
     }
 
     /// True if the value was set explicitly, so that replacing it would be an error.
-    #[must_use]
     pub fn is_explicit(&self, setting: Setting) -> bool {
         self.origin(setting).is_some()
     }
@@ -344,7 +334,6 @@ impl Settings {
     }
 
     /// Returns every setting of a record with its value, one a line; it identifies a configuration.
-    #[must_use]
     pub fn canonical(&self) -> String {
         let mut text = String::new();
         for setting in self.recorded() {

@@ -8,32 +8,27 @@ use std::time::{Duration, SystemTime};
 
 /// Returns the monotonic time. Its origin is arbitrary: use differences only.
 #[inline]
-#[must_use]
 pub fn now() -> Nanos {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
 /// Returns the time for which the machine was suspended, which [`now`] leaves out. Its origin
 /// is arbitrary: use differences only.
-#[must_use]
 pub fn suspended() -> Nanos {
     nanos(clock_gettime(ClockId::Boottime)).saturating_sub(now())
 }
 
 /// Returns the CPU time that the calling thread has used.
-#[must_use]
 pub fn thread_cpu() -> Nanos {
     nanos(clock_gettime(ClockId::ThreadCPUTime))
 }
 
 /// Returns the CPU time that the whole process has used.
-#[must_use]
 pub fn process_cpu() -> Nanos {
     nanos(clock_gettime(ClockId::ProcessCPUTime))
 }
 
 /// Returns the time of day as the time since 1970-01-01 UTC.
-#[must_use]
 pub fn wall() -> Duration {
     #[allow(clippy::disallowed_methods, reason = "this is the place that reads clocks")]
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
@@ -41,7 +36,6 @@ pub fn wall() -> Duration {
 
 /// Returns CPU time and run-queue delay of a thread of this process, as the scheduler counts them
 /// (`/proc/self/task/TID/schedstat`); `None` where the kernel does not count.
-#[must_use]
 pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
     // Into a buffer on the stack, because sessions start and end often.
     let mut line = [0; 64];
@@ -50,14 +44,12 @@ pub fn scheduler_times(thread: i32) -> Option<(Nanos, Nanos)> {
 }
 
 /// Returns the run-queue delay of this thread so far; zero where the kernel does not count.
-#[must_use]
 pub fn thread_queued() -> Nanos {
     let thread = rustix::thread::gettid().as_raw_nonzero().get();
     scheduler_times(thread).map_or(Nanos(0), |(_, queued)| queued)
 }
 
 /// Parses `ns-on-processor ns-waiting slices`, the form of schedstat; `None` if it is another.
-#[must_use]
 pub fn parse_schedstat(text: &str) -> Option<(Nanos, Nanos)> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     Some((Nanos(fields.next()?.ok()?), Nanos(fields.next()?.ok()?)))

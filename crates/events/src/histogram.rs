@@ -13,14 +13,12 @@ pub struct Histogram(pub [u64; BUCKETS]);
 impl Histogram {
     /// Returns the bucket of a duration.
     #[inline]
-    #[must_use]
     pub fn bucket(duration: Nanos) -> usize {
         let micros = duration.0 / 1_000;
         ((u64::BITS - micros.leading_zeros()) as usize).min(BUCKETS - 1)
     }
 
     /// Returns the upper end of a bucket in microseconds, exclusive.
-    #[must_use]
     pub fn upper_micros(bucket: usize) -> u64 {
         1u64 << bucket
     }

@@ -84,26 +84,22 @@ impl LatencyHistogram {
     }
 
     /// Returns the number of durations counted.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the mean, exact; zero without durations.
-    #[must_use]
     pub fn mean(&self) -> Nanos {
         Nanos(self.sum_ns.checked_div(self.count).unwrap_or(0))
     }
 
     /// Returns the longest duration, exact.
-    #[must_use]
     pub fn max(&self) -> Nanos {
         Nanos(self.max_ns)
     }
 
     /// Returns the duration that a share `quantile` (0 to 1) of them does not exceed. It is the
     /// upper end of a bucket, so at most 3.2% too long; zero without durations.
-    #[must_use]
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let rank = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0_u64;

@@ -24,19 +24,16 @@ pub struct Profile {
 
 impl Profile {
     /// Creates an empty profile that starts at `origin`.
-    #[must_use]
     pub fn new(origin: Nanos) -> Profile {
         Profile { origin, width: FIRST_WIDTH, streams: array::from_fn(|_| Vec::new()) }
     }
 
     /// Returns the width of a bucket in nanoseconds.
-    #[must_use]
     pub fn width(&self) -> Nanos {
         Nanos(self.width)
     }
 
     /// Returns the time at which the first bucket starts.
-    #[must_use]
     pub fn origin(&self) -> Nanos {
         self.origin
     }

@@ -31,7 +31,6 @@ pub struct Recorder(Arc<Shared>);
 
 impl Recorder {
     /// Creates a recorder whose profile starts now.
-    #[must_use]
     pub fn new() -> Recorder {
         let origin = now();
         Recorder(Arc::new(Shared {
@@ -44,7 +43,6 @@ impl Recorder {
     }
 
     /// Returns the time from which phases and profile count.
-    #[must_use]
     pub fn origin(&self) -> Nanos {
         self.0.origin
     }
@@ -74,7 +72,6 @@ impl Recorder {
 
     /// Returns the phases so far, in order of their start. Spans of one phase are joined: first
     /// begin, last end, sum of rows.
-    #[must_use]
     pub fn phases(&self) -> Vec<PhaseSpan> {
         let mut joined: Vec<PhaseSpan> = Vec::new();
         for span in locked(&self.0.phases).iter() {
@@ -92,7 +89,6 @@ impl Recorder {
     }
 
     /// Returns the profile of ended sessions, and of living ones up to their last long wait.
-    #[must_use]
     pub fn profile(&self) -> Profile {
         locked(&self.0.profile).clone()
     }
@@ -119,7 +115,6 @@ impl Recorder {
     }
 
     /// Returns the requests traced between two snapshots; `None` where no trace was armed.
-    #[must_use]
     pub fn trace(&self, [first, last]: [&Snapshot; 2]) -> Option<Trace> {
         self.0.tracer.get()?;
         let mut trace = Trace::between(first.at, last.at);
@@ -156,14 +151,12 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Returns one statistic summed over all sessions.
-    #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.sessions.iter().map(|session| session.statistics[statistic as usize]).sum()
     }
 
     /// Returns the growth since the snapshot `earlier`. Sessions that had ended
     /// by then are left out.
-    #[must_use]
     pub fn since(&self, earlier: &Snapshot) -> Period {
         let sessions = self
             .sessions
@@ -186,13 +179,11 @@ pub struct Period {
 
 impl Period {
     /// Returns one statistic summed over all sessions.
-    #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.sessions.iter().map(|session| session.statistics[statistic as usize]).sum()
     }
 
     /// Returns one event's totals over the sessions of a kind.
-    #[must_use]
     pub fn event(&self, event: Event, kind: SessionKind) -> EventTotals {
         let mut total = EventTotals::default();
         for session in self.sessions.iter().filter(|session| session.role.kind() == kind) {
@@ -202,7 +193,6 @@ impl Period {
     }
 
     /// Returns one stream's totals over all sessions.
-    #[must_use]
     pub fn stream(&self, stream: IoStream) -> StreamTotals {
         let mut total = StreamTotals::default();
         for session in &self.sessions {
@@ -212,13 +202,11 @@ impl Period {
     }
 
     /// Returns the CPU of foreground sessions outside waits.
-    #[must_use]
     pub fn db_cpu(&self) -> Nanos {
         self.foreground().map(|session| session.cpu).sum()
     }
 
     /// Returns DB time: CPU outside waits plus non-idle waits of foreground sessions.
-    #[must_use]
     pub fn db_time(&self) -> Nanos {
         self.foreground().map(|session| session.cpu + session.waits()).sum()
     }
@@ -332,13 +320,11 @@ impl SessionTotals {
     }
 
     /// Returns the time of its waits for events that are not idle.
-    #[must_use]
     pub fn waits(&self) -> Nanos {
         self.time_of(|class| class != WaitClass::Idle)
     }
 
     /// Returns the time of its waits for work.
-    #[must_use]
     pub fn idle(&self) -> Nanos {
         self.time_of(|class| class == WaitClass::Idle)
     }
@@ -349,13 +335,11 @@ impl SessionTotals {
     }
 
     /// Returns its CPU time, inside waits too.
-    #[must_use]
     pub fn cpu_used(&self) -> Nanos {
         self.cpu + self.wait_cpu
     }
 
     /// Returns the time explained by neither CPU nor waits: elapsed - CPU - waits.
-    #[must_use]
     pub fn unaccounted(&self) -> Nanos {
         self.elapsed.saturating_sub(self.cpu + self.waits() + self.idle())
     }

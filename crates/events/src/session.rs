@@ -228,7 +228,6 @@ pub struct WaitBegin {
 
 impl WaitBegin {
     /// Returns the start of the wait, by the monotonic clock.
-    #[must_use]
     pub fn at(self) -> Nanos {
         self.at
     }
@@ -249,7 +248,6 @@ pub struct RequestTimes {
 
 impl RequestTimes {
     /// Returns the times of a request that the session carries out by a call.
-    #[must_use]
     pub const fn of_call(begin: Nanos, end: Nanos) -> RequestTimes {
         RequestTimes { handed_over: begin, begin, end, taken_in: end }
     }
@@ -287,7 +285,6 @@ impl Session {
     }
 
     /// Returns the session's name, as `PX sort server p001`.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.record.name
     }

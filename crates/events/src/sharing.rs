@@ -87,7 +87,6 @@ fn shared() -> Option<Rc<dyn SharedThread>> {
 }
 
 /// True if the caller is a session that shares its thread.
-#[must_use]
 pub fn is_shared() -> bool {
     HERE.with_borrow(|here| here.as_ref().is_some_and(|thread| thread.runs_session()))
 }

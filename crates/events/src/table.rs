@@ -41,7 +41,6 @@ impl WaitClass {
     ];
 
     /// Returns the class as reports print it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             WaitClass::Application => "Application",
@@ -69,7 +68,6 @@ macro_rules! events {
             pub const COUNT: usize = Self::ALL.len();
 
             /// Returns the name as reports print it.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Event::$variant => $name),* }
             }
@@ -81,7 +79,6 @@ macro_rules! events {
             }
 
             /// Returns a sentence that describes the wait.
-            #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Event::$variant => $sentence),* }
             }
@@ -156,19 +153,16 @@ macro_rules! statistics {
             pub const COUNT: usize = Self::ALL.len();
 
             /// Returns the name as reports print it.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Statistic::$variant => $name),* }
             }
 
             /// Returns the unit in which it is counted.
-            #[must_use]
             pub const fn unit(self) -> Unit {
                 match self { $(Statistic::$variant => Unit::$unit),* }
             }
 
             /// Returns a sentence that describes the count.
-            #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Statistic::$variant => $sentence),* }
             }
@@ -306,7 +300,6 @@ impl Function {
     ];
 
     /// Returns the name as reports print it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Function::BufferCacheReads => "Buffer Cache Reads",
@@ -322,7 +315,6 @@ impl Function {
 
     /// Returns the function whose requests sessions wait for in this event; `None` for waits
     /// that are no I/O of the session.
-    #[must_use]
     pub fn of_event(event: &str) -> Option<Function> {
         const OTHERS: [&str; 6] = [
             "control file parallel write",
@@ -380,7 +372,6 @@ impl FileType {
     ];
 
     /// Returns the name as reports print it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             FileType::Data => "Data File",
@@ -409,20 +400,17 @@ macro_rules! streams {
             pub const COUNT: usize = Self::ALL.len();
 
             /// Returns the name as reports print it.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(IoStream::$variant => $name),* }
             }
 
             /// Returns the stream of this name.
-            #[must_use]
             pub fn named(name: &str) -> Option<IoStream> {
                 IoStream::ALL.iter().find(|stream| stream.name() == name).copied()
             }
 
             /// Returns the function to which requests of a session of this role belong. Blocks that
             /// a database writer writes are its own; log writes that it needs before are LGWR's.
-            #[must_use]
             pub const fn function_of(self, role: Role) -> Function {
                 match (role, self.function()) {
                     (Role::DatabaseWriter, Function::DirectWrites) => Function::Dbwr,
@@ -432,7 +420,6 @@ macro_rules! streams {
             }
 
             /// Returns the function of its requests, unless a database writer makes them.
-            #[must_use]
             pub const fn function(self) -> Function {
                 match self { $(IoStream::$variant => Function::$function),* }
             }
@@ -444,13 +431,11 @@ macro_rules! streams {
             }
 
             /// Returns the direction in which its bytes move.
-            #[must_use]
             pub const fn direction(self) -> Direction {
                 match self { $(IoStream::$variant => Direction::$direction),* }
             }
 
             /// Returns a sentence that describes the purpose.
-            #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(IoStream::$variant => $sentence),* }
             }
@@ -507,13 +492,11 @@ macro_rules! roles {
             pub const ALL: &'static [Role] = &[$(Role::$variant),*];
 
             /// Returns the name of a session that is the only one of its role.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Role::$variant => $name),* }
             }
 
             /// Returns the kind, which decides if its time is DB time.
-            #[must_use]
             pub const fn kind(self) -> SessionKind {
                 match self { $(Role::$variant => SessionKind::$kind),* }
             }
@@ -552,7 +535,6 @@ roles! {
 impl Role {
     /// Returns the name of session `number` among several: `PX sort server p001`. Background
     /// processes count as Oracle's do: `DBW0` to `DBW9`, then `DBWa`.
-    #[must_use]
     pub fn numbered(self, number: usize) -> String {
         match self.kind() {
             SessionKind::Background => {
@@ -588,19 +570,16 @@ macro_rules! phases {
             pub const ALL: &'static [Phase] = &[$(Phase::$variant),*];
 
             /// Returns the name as reports print it.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Phase::$variant => $name),* }
             }
 
             /// Returns the part of a run to which it belongs.
-            #[must_use]
             pub const fn operation(self) -> Operation {
                 match self { $(Phase::$variant => Operation::$operation),* }
             }
 
             /// Returns the direction of its bytes; `None` if they move both ways.
-            #[must_use]
             pub const fn direction(self) -> Option<Direction> {
                 match self { $(Phase::$variant => $direction),* }
             }

@@ -91,7 +91,6 @@ pub struct Trace {
 
 impl Trace {
     /// Returns the bytes of memory that a session's trace of this many requests takes.
-    #[must_use]
     pub fn bytes_of(requests: u64) -> Bytes {
         Bytes(requests.div_ceil(CHUNK as u64) * (CHUNK * WORDS * size_of::<AtomicU64>()) as u64)
     }

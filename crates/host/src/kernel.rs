@@ -20,7 +20,6 @@ pub struct Host {
 
 impl Host {
     /// Reads these facts of this machine.
-    #[must_use]
     pub fn this() -> Host {
         read(&Roots::real())
     }
@@ -61,7 +60,6 @@ pub fn start_time(process: u32) -> Option<u64> {
 }
 
 /// Returns the value of a field in the text of `/proc/self/status`.
-#[must_use]
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }

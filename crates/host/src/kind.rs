@@ -4,7 +4,6 @@ use rustix::fs::{self, FileType};
 use std::path::Path;
 
 /// Returns the kind of file at a path, as a message names it; `None` when the path does not exist.
-#[must_use]
 pub fn what_is(path: &Path) -> Option<&'static str> {
     match fs::stat(path) {
         Ok(found) => Some(word_of(FileType::from_raw_mode(found.st_mode))),
@@ -13,7 +12,6 @@ pub fn what_is(path: &Path) -> Option<&'static str> {
 }
 
 /// Returns the word of messages for a kind of file.
-#[must_use]
 pub fn word_of(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a file",

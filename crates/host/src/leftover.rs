@@ -15,9 +15,8 @@
 //! Rejected: one list of all names in one place. It lacked every name that a maker got later.
 
 use plumb_units::Bytes;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// A maker of things that outlive a kill. The default methods find nothing.
 pub trait Leftover: Sync {
@@ -63,7 +62,6 @@ pub enum MakerClaim {
 }
 
 /// Claims marked directories whose name begins with a prefix.
-#[must_use]
 pub fn named(marked: &Path, prefix: &str) -> Option<MakerClaim> {
     let is_named = marked.file_name()?.to_str()?.starts_with(prefix) && marked.is_dir();
     is_named.then_some(MakerClaim::Name)
@@ -91,13 +89,11 @@ pub enum PartKind {
 
 impl MarkedPart<'_> {
     /// Returns the name as text, if it has no directory before it.
-    #[must_use]
     pub fn top(&self) -> Option<&str> {
         self.name.to_str().filter(|name| !name.contains('/'))
     }
 
     /// True for a regular file.
-    #[must_use]
     pub fn is_file(&self) -> bool {
         self.kind == PartKind::File
     }
@@ -148,7 +144,6 @@ impl Remains {
     }
 
     /// Returns the bytes that putting it away frees.
-    #[must_use]
     pub fn freed(&self) -> Bytes {
         if matches!(self.fate, Fate::Stays(_)) { Bytes(0) } else { self.bytes }
     }

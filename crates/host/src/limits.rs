@@ -33,7 +33,6 @@ impl Default for Quota {
 
 impl Quota {
     /// Returns a quota of `most` places.
-    #[must_use]
     pub fn of(most: usize) -> Quota {
         Quota { most, ..Quota::default() }
     }
@@ -69,7 +68,6 @@ impl Quota {
     }
 
     /// Returns the number of places that are free.
-    #[must_use]
     pub fn free(&self) -> usize {
         self.most.saturating_sub(self.taken())
     }
@@ -137,7 +135,6 @@ pub fn try_threads(quota: &Quota, wanted: usize) -> Result<(), ThreadShortage> {
 }
 
 /// Returns the limit that prevents `needed` more threads, with the value that it needs.
-#[must_use]
 pub fn threads(needed: usize) -> String {
     let limit = getrlimit(Resource::Nproc).current;
     threads_at(&Roots::real(), limit, needed as u64)
@@ -189,7 +186,6 @@ fn threads_of_user(roots: &Roots) -> u64 {
 const FILES_OF_A_RUN: u64 = 64;
 
 /// Returns the limit that prevents another open file, and its cure.
-#[must_use]
 pub fn files() -> (String, String) {
     let limit = getrlimit(Resource::Nofile).current;
     let least = limit.unwrap_or_default() + FILES_OF_A_RUN;
@@ -228,7 +224,6 @@ pub fn lockable() -> Option<u64> {
 }
 
 /// Returns the bytes that this process has pinned (VmPin).
-#[must_use]
 pub fn pinned() -> Bytes {
     let status = Roots::real().proc_text("self/status").unwrap_or_default();
     Bytes(status_field(&status, "VmPin").and_then(kibibytes).unwrap_or(0))
@@ -246,7 +241,6 @@ pub struct MemoryBounds {
 }
 
 /// Returns the memory that this process may use; `None` where /proc does not show it.
-#[must_use]
 pub fn memory() -> Option<MemoryBounds> {
     memory_at(&Roots::real())
 }
@@ -290,7 +284,6 @@ pub struct CpuQuota {
 
 impl CpuQuota {
     /// Returns the growth since an earlier reading of the same group.
-    #[must_use]
     pub fn since(&self, earlier: &CpuQuota) -> CpuQuota {
         CpuQuota {
             periods: self.periods.saturating_sub(earlier.periods),
@@ -303,7 +296,6 @@ impl CpuQuota {
 
 /// Returns the quotas of processor time that bind this process, its own
 /// group's first; empty for none.
-#[must_use]
 pub fn cpu_quotas() -> Vec<CpuQuota> {
     cpu_quotas_at(&Roots::real())
 }
@@ -342,7 +334,6 @@ pub(crate) fn cpu_quotas_at(roots: &Roots) -> Vec<CpuQuota> {
 
 /// Returns the memory pressure of this process's control group, as the kernel writes it; `None`
 /// where the kernel keeps none.
-#[must_use]
 pub fn memory_pressure() -> Option<String> {
     let groups = Roots::real().group_directories("memory");
     groups.into_iter().find_map(|group| crate::roots::text(&group.join("memory.pressure")))
@@ -350,7 +341,6 @@ pub fn memory_pressure() -> Option<String> {
 
 /// Returns the bytes that the machine has moved to and from its swap since its start; `None` where
 /// /proc does not show them.
-#[must_use]
 pub fn swapped() -> Option<Bytes> {
     let pages: u64 = ["pswpin", "pswpout"].into_iter().map(counter).sum::<Option<u64>>()?;
     Some(Bytes(pages.saturating_mul(rustix::param::page_size() as u64)))
@@ -365,7 +355,6 @@ fn counter(name: &str) -> Option<u64> {
 
 /// Returns the bytes of all files in the page cache that are not yet written; `None` where
 /// /proc does not show them.
-#[must_use]
 pub fn unwritten() -> Option<Bytes> {
     let info = Roots::real().proc_text("meminfo")?;
     let field = |name| status_field(&info, name).and_then(kibibytes);

@@ -70,7 +70,6 @@ impl Owner {
     }
 
     /// Returns the path of the mark.
-    #[must_use]
     pub fn mark(&self) -> &Path {
         &self.mark
     }
@@ -163,7 +162,6 @@ impl Drop for Owner {
 
 /// Opens the mark of a dead process; `None` if it is alive or not to be trusted. While the returned
 /// file is open, no process takes the mark over.
-#[must_use]
 pub fn abandoned(mark: &Path) -> Option<File> {
     let file = open(File::options().read(true), mark).ok()?;
     if !is_trusted(file.metadata().ok()?.uid(), owner_of_marked(mark)) {
@@ -175,7 +173,6 @@ pub fn abandoned(mark: &Path) -> Option<File> {
 }
 
 /// True if one process made both abandoned marks.
-#[must_use]
 pub fn is_same_maker(one: &File, other: &File) -> bool {
     let maker = |mark| Maker::read(mark).ok().flatten();
     maker(one).is_some_and(|one| maker(other) == Some(one))
@@ -183,7 +180,6 @@ pub fn is_same_maker(one: &File, other: &File) -> bool {
 
 /// True if a file of this user may be trusted about another file: the user is that of this process,
 /// root, or the other file's owner. Any user may create a file in a directory such as `/tmp`.
-#[must_use]
 pub fn is_trusted(user: u32, owner_of_thing: Option<u32>) -> bool {
     user == rights::caller() || user == 0 || owner_of_thing == Some(user)
 }

@@ -34,13 +34,11 @@ pub fn put_first() -> Result<(), String> {
 }
 
 /// Returns the kernel's number of the calling thread.
-#[must_use]
 pub fn thread_number() -> i32 {
     gettid().as_raw_nonzero().get()
 }
 
 /// Returns the nice value of a thread of this process, from /proc; `None` when it has ended.
-#[must_use]
 pub fn nice_of(thread: i32) -> Option<i32> {
     nice_in(&fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?)
 }

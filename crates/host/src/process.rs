@@ -32,13 +32,12 @@ use rustix::process::{
     waitid,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
 /// Longest time for killed processes to end.
 const END_BOUND: Nanos = Nanos(5_000_000_000);
@@ -95,13 +94,11 @@ pub fn start(command: &mut Command) -> io::Result<Started> {
 
 impl Started {
     /// Returns the number of the command's process.
-    #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
     /// True if the command's process has ended; it stays until [`Started::wait`].
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None) | Err(Errno::INTR))
@@ -208,7 +205,6 @@ pub fn end_all() -> io::Result<usize> {
 }
 
 /// Returns all descendants of a process, in the order found: children before their own children.
-#[must_use]
 pub fn below(parent: Pid) -> Vec<Pid> {
     let mut found: Vec<Pid> = Vec::new();
     let mut parents = vec![parent];
@@ -314,7 +310,6 @@ impl Looks {
     }
 
     /// Returns the requests through all rings.
-    #[must_use]
     pub fn ring_requests(&self) -> u64 {
         self.rings.values().sum()
     }

@@ -29,10 +29,11 @@ mod tests;
 
 pub use cycles::CycleCounter;
 
-use plumb_units::{Bytes, Nanos};
+use plumb_units::{Bytes, Latest, Nanos, counters};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::{fs, io};
@@ -72,7 +73,6 @@ pub(crate) fn flags_of(info: &str) -> Option<OpenFlags> {
 
 impl OpenFlags {
     /// Returns the flags of these bits of open(2).
-    #[must_use]
     pub fn of_bits(raw: u32) -> OpenFlags {
         // Uses the C constants, because rustix's DSYNC has the bits of O_SYNC.
         let has = |flag: libc::c_int| raw & flag as u32 == flag as u32;
@@ -93,7 +93,6 @@ impl OpenFlags {
 
     /// True if the named flag is set: `O_DIRECT`, `O_DSYNC`, `O_SYNC` or
     /// `O_APPEND`; `None` for another name.
-    #[must_use]
     pub fn has(&self, name: &str) -> Option<bool> {
         match name {
             "O_DIRECT" => Some(self.direct),
@@ -160,27 +159,15 @@ impl ProcessIo {
             cancelled_write_bytes: Bytes(value("cancelled_write_bytes")?),
         })
     }
-
-    /// Returns the growth since an earlier reading.
-    #[must_use]
-    pub fn since(&self, earlier: &ProcessIo) -> ProcessIo {
-        ProcessIo {
-            rchar: grown(self.rchar, earlier.rchar),
-            wchar: grown(self.wchar, earlier.wchar),
-            syscr: self.syscr.saturating_sub(earlier.syscr),
-            syscw: self.syscw.saturating_sub(earlier.syscw),
-            read_bytes: grown(self.read_bytes, earlier.read_bytes),
-            write_bytes: grown(self.write_bytes, earlier.write_bytes),
-            cancelled_write_bytes: grown(self.cancelled_write_bytes, earlier.cancelled_write_bytes),
-        }
-    }
 }
 
+counters!(ProcessIo { rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes });
+
 /// Processor time and context switches of this process: all threads together, ended ones included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUse {
-    /// CPU time in user and kernel mode.
-    pub cpu: Nanos,
+    /// CPU time in user and kernel mode, nanoseconds.
+    pub cpu_ns: u64,
     /// Switches of a thread that waited.
     pub voluntary_switches: u64,
     /// Switches of a thread whose processor was taken away.
@@ -204,25 +191,17 @@ impl ProcessUse {
         // SAFETY: the call has filled it, as its result says.
         let usage = unsafe { usage.assume_init() };
         let nanos = |time: libc::timeval| {
-            Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
+            time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
         };
         Ok(ProcessUse {
-            cpu: nanos(usage.ru_utime) + nanos(usage.ru_stime),
+            cpu_ns: nanos(usage.ru_utime) + nanos(usage.ru_stime),
             voluntary_switches: usage.ru_nvcsw.unsigned_abs(),
             involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
         })
     }
-
-    /// Returns the growth since an earlier reading.
-    #[must_use]
-    pub fn since(&self, earlier: &ProcessUse) -> ProcessUse {
-        ProcessUse {
-            cpu: self.cpu.saturating_sub(earlier.cpu),
-            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
-            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
-        }
-    }
 }
+
+counters!(ProcessUse { cpu_ns, voluntary_switches, involuntary_switches });
 
 /// Completed requests of one kind on a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -255,7 +234,7 @@ pub struct DiskStats {
     /// Completed writes, with their bytes.
     pub writes: RequestCounts,
     /// Requests in flight at the time of the reading.
-    pub in_flight: u64,
+    pub in_flight: Latest,
     /// Time during which at least one request was in flight.
     pub io_time: Nanos,
     /// That time weighted with the number of requests in flight.
@@ -308,7 +287,7 @@ impl DiskStats {
         Some(DiskStats {
             reads: requests(0)?,
             writes: requests(4)?,
-            in_flight: at(8)?,
+            in_flight: Latest(at(8)?),
             io_time: millis(at(9)?),
             weighted_io_time: millis(at(10)?),
             discards: requests(11),
@@ -317,60 +296,19 @@ impl DiskStats {
                 .map(|(completed, time)| FlushCounts { completed, time: millis(time) }),
         })
     }
-
-    /// Returns the growth since an earlier reading; `in_flight` is that of the later one.
-    #[must_use]
-    pub fn since(&self, earlier: &DiskStats) -> DiskStats {
-        DiskStats {
-            reads: self.reads.since(&earlier.reads),
-            writes: self.writes.since(&earlier.writes),
-            in_flight: self.in_flight,
-            io_time: elapsed(self.io_time, earlier.io_time),
-            weighted_io_time: elapsed(self.weighted_io_time, earlier.weighted_io_time),
-            discards: self.discards.zip(earlier.discards).map(|(later, earlier)| later.since(&earlier)),
-            flushes: self.flushes.zip(earlier.flushes).map(|(later, earlier)| FlushCounts {
-                completed: later.completed.saturating_sub(earlier.completed),
-                time: elapsed(later.time, earlier.time),
-            }),
-        }
-    }
-
-    /// Adds the counts of the time that follows, as [`Self::since`] returns them; `in_flight`
-    /// becomes that of its end.
-    pub fn add(&mut self, next: &DiskStats) {
-        self.reads.add(&next.reads);
-        self.writes.add(&next.writes);
-        self.in_flight = next.in_flight;
-        self.io_time += next.io_time;
-        self.weighted_io_time += next.weighted_io_time;
-        self.discards = self.discards.zip(next.discards).map(|(mut discards, next)| {
-            discards.add(&next);
-            discards
-        });
-        self.flushes = self.flushes.zip(next.flushes).map(|(flushes, next)| FlushCounts {
-            completed: flushes.completed + next.completed,
-            time: flushes.time + next.time,
-        });
-    }
 }
 
-impl RequestCounts {
-    fn add(&mut self, next: &RequestCounts) {
-        self.completed += next.completed;
-        self.merged += next.merged;
-        self.bytes += next.bytes;
-        self.time += next.time;
-    }
-
-    fn since(&self, earlier: &RequestCounts) -> RequestCounts {
-        RequestCounts {
-            completed: self.completed.saturating_sub(earlier.completed),
-            merged: self.merged.saturating_sub(earlier.merged),
-            bytes: grown(self.bytes, earlier.bytes),
-            time: elapsed(self.time, earlier.time),
-        }
-    }
-}
+counters!(RequestCounts { completed, merged, bytes, time: elapsed });
+counters!(FlushCounts { completed, time: elapsed });
+counters!(DiskStats {
+    reads,
+    writes,
+    in_flight,
+    io_time: elapsed,
+    weighted_io_time: elapsed,
+    discards,
+    flushes
+});
 
 /// Pages of a file in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -434,7 +372,6 @@ const FUSE: u64 = 0x6573_5546;
 
 /// Returns the reason why a file's page counts do not show the path of its
 /// requests; `None` where they do.
-#[must_use]
 pub fn pages_untold(fd: BorrowedFd<'_>) -> Option<&'static str> {
     untold(rustix::fs::fstatfs(fd).ok()?.f_type as u64)
 }
@@ -622,10 +559,6 @@ fn malformed(path: &str) -> io::Error {
 /// Returns the value of a `name: value` line.
 pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
-}
-
-fn grown(later: Bytes, earlier: Bytes) -> Bytes {
-    Bytes(later.0.saturating_sub(earlier.0))
 }
 
 const NANOS_PER_MILLI: u64 = 1_000_000;

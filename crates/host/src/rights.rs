@@ -52,7 +52,6 @@ fn copy_attribute(from: &File, to: &File, name: &CStr) -> Result<(), Errno> {
 }
 
 /// Returns the effective user id of this process.
-#[must_use]
 pub fn caller() -> u32 {
     rustix::process::geteuid().as_raw()
 }

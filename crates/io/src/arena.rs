@@ -150,7 +150,6 @@ impl Arena {
     }
 
     /// Returns the address range of the buffers, with which receipts find the mapping in /proc.
-    #[must_use]
     pub fn addresses(&self) -> Range<usize> {
         let (start, length) = self.span();
         start.addr()..start.addr() + length
@@ -245,7 +244,6 @@ impl<T: Copy> HugeVec<T> {
     }
 
     /// Returns a vector of capacity zero, without a mapping.
-    #[must_use]
     pub const fn empty() -> HugeVec<T> {
         HugeVec { mapping: None, start: NonNull::dangling(), length: 0, capacity: 0, supplied: 0 }
     }
@@ -292,13 +290,11 @@ impl<T: Copy> HugeVec<T> {
     }
 
     /// Returns the number of elements that fit in all.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
     /// Returns the number of elements that still fit.
-    #[must_use]
     pub fn room(&self) -> usize {
         self.capacity - self.length
     }
@@ -309,7 +305,6 @@ impl<T: Copy> HugeVec<T> {
     }
 
     /// Returns the bytes mapped for elements.
-    #[must_use]
     pub fn mapped_bytes(&self) -> usize {
         self.mapping.as_ref().map_or(0, |mapping| mapping.used.1)
     }
@@ -355,7 +350,6 @@ impl Plain for u128 {}
 impl<T: Plain> HugeVec<T> {
     /// Returns the elements' bytes in memory, in the byte order of the machine.
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the elements are initialised and have no padding.
         #[allow(unsafe_code)]

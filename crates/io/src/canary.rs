@@ -22,7 +22,6 @@ const READS: u64 = 64;
 const READ_BYTES: usize = 8192;
 
 /// Returns the time of the fixed loop, in nanoseconds of the monotonic clock.
-#[must_use]
 pub fn loop_time() -> Nanos {
     let begin = clock::now();
     let sum =
@@ -33,7 +32,6 @@ pub fn loop_time() -> Nanos {
 
 /// Returns the time of the fixed reads from a file. `None` if the file is too small, cannot be
 /// read, or does not allow reads that bypass the page cache.
-#[must_use]
 pub fn read_time(path: &Path) -> Option<Nanos> {
     let file = Disk::Kernel.open(path, OpenMode::Read, DirectIo::Required).ok()?;
     let blocks = file.length().ok()? / READ_BYTES as u64;

@@ -32,8 +32,7 @@ use rustix::fs::{
     openat2, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
-use std::ffi::OsStr;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -115,13 +114,11 @@ impl Directory {
 
     /// Returns the path by which it was opened, for messages. The directory
     /// may have been moved since.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the held descriptor, for calls relative to it.
-    #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
@@ -297,7 +294,6 @@ impl Directory {
     }
 
     /// Returns the kind of the entry; `None` when it does not exist or cannot be reached.
-    #[must_use]
     pub fn kind(&self, name: impl AsRef<Path>) -> Option<EntryKind> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
         let found = statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -305,7 +301,6 @@ impl Directory {
     }
 
     /// Returns the number of hard links of a file; `None` when it does not exist.
-    #[must_use]
     pub fn links(&self, name: impl AsRef<Path>) -> Option<u64> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
         let found = statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;

@@ -85,7 +85,6 @@ pub enum IoError {
 
 impl IoError {
     /// Extracts the kernel's error, for a message that names the file itself.
-    #[must_use]
     pub fn into_source(self) -> io::Error {
         match self {
             IoError::Operation { source, .. } => source,
@@ -100,14 +99,12 @@ impl IoError {
     }
 
     /// True if the file system, or the user's share of it, is full.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         let IoError::Operation { source, .. } = self else { return false };
         is_full(source)
     }
 
     /// Returns the error of one thread that could not be started.
-    #[must_use]
     pub fn thread(what: impl Into<String>, source: io::Error) -> IoError {
         IoError::Threads { what: what.into(), source, limit: limits::threads(1) }
     }
@@ -125,7 +122,6 @@ pub(crate) fn noted(source: io::Error, path: &Path) -> io::Error {
 
 /// Returns the cure of an error as the end of a sentence. A full file system, a limit and the like
 /// have one cure, whatever was tried; `otherwise` is the cure for all other errors.
-#[must_use]
 pub fn cure(source: &io::Error, path: &Path, otherwise: &str) -> String {
     match source.raw_os_error() {
         // The message has its hint already: see `noted`.

@@ -18,6 +18,7 @@ use crate::directory::{self, Directory, EntryKind};
 use crate::sim::{self, DurableCall, MemoryDisk, MemoryFile};
 use crate::{IoError, file_number};
 use plumb_host::rights;
+use plumb_units::counters;
 use rustix::fs::{
     self, AtFlags, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, fallocate, fdatasync, fstat,
     fsync, ftruncate,
@@ -156,13 +157,11 @@ impl Disk {
     }
 
     /// True for the null device and for a disk that can lose power.
-    #[must_use]
     pub fn is_memory(&self) -> bool {
         matches!(self, Disk::Memory(_))
     }
 
     /// Returns the held directory that a path lies below, and the name in it.
-    #[must_use]
     pub fn held<'a>(&'a self, path: &'a Path) -> Option<(&'a Directory, &'a Path)> {
         let Disk::Held(directory) = self else { return None };
         path.strip_prefix(directory.path()).ok().map(|name| (&**directory, name))
@@ -286,7 +285,6 @@ impl Disk {
     }
 
     /// True if the name is taken; below a held directory a link counts as itself.
-    #[must_use]
     pub fn exists(&self, path: &Path) -> bool {
         match (self, self.held(path)) {
             (Disk::Memory(disk), _) => disk.exists(path),
@@ -326,7 +324,6 @@ impl Disk {
 
     /// Draws a number that is unique with near certainty: from the kernel, or from the seed of a
     /// disk that can lose power.
-    #[must_use]
     pub fn random_id(&self) -> u128 {
         let drawn = if let Disk::Memory(disk) = self { disk.draw() } else { None };
         drawn.unwrap_or_else(random_id)
@@ -421,7 +418,6 @@ fn read_from_memory(disk: &MemoryDisk, path: &Path) -> std::io::Result<Vec<u8>> 
 ///
 /// # Panics
 /// When the kernel has no random numbers: once the machine has started, it always has.
-#[must_use]
 pub fn random_id() -> u128 {
     let mut bytes = [0; 16];
     // getrandom(2) delivers up to 256 bytes whole.
@@ -448,7 +444,6 @@ fn open_flags(mode: OpenMode, direct: DirectIo, durability: Durability) -> OFlag
 pub const SIZE_CLASSES: usize = 11;
 
 /// Returns the largest request of a size class, bytes; `None` for the last class.
-#[must_use]
 pub const fn class_bytes(class: usize) -> Option<u64> {
     if class + 1 < SIZE_CLASSES { Some(2048 << class) } else { None }
 }
@@ -459,8 +454,18 @@ const fn class_of(bytes: u64) -> usize {
     if (doublings as usize) < SIZE_CLASSES { doublings as usize } else { SIZE_CLASSES - 1 }
 }
 
-/// Requests, bytes and nanoseconds of service time.
-pub type Moves = (u64, u64, u64);
+/// Requests, with their bytes and service time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// Number of completed requests, in this direction and size class.
+    pub requests: u64,
+    /// Bytes that these requests moved.
+    pub bytes: u64,
+    /// Nanoseconds of service time, all requests added up.
+    pub nanos: u64,
+}
+
+counters!(Moves { requests, bytes, nanos });
 
 /// Requests, bytes and service time of one file since it was opened, by direction and size.
 #[derive(Debug, Default)]
@@ -478,7 +483,9 @@ struct MoveCounters {
 
 impl MoveCounters {
     fn get(&self) -> Moves {
-        (self.requests.load(Relaxed), self.bytes.load(Relaxed), self.nanos.load(Relaxed))
+        let [requests, bytes, nanos] =
+            [&self.requests, &self.bytes, &self.nanos].map(|counter| counter.load(Relaxed));
+        Moves { requests, bytes, nanos }
     }
 }
 
@@ -490,15 +497,12 @@ impl FileCounters {
         counters.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// Requests, bytes and nanoseconds of service time of the reads, by size class: see
-    /// [`class_bytes`] for the sizes.
-    #[must_use]
+    /// Returns the reads by size class: see [`class_bytes`] for the sizes.
     pub fn reads(&self) -> [Moves; SIZE_CLASSES] {
         self.reads.each_ref().map(MoveCounters::get)
     }
 
-    /// Requests, bytes and nanoseconds of service time of the writes, likewise.
-    #[must_use]
+    /// Returns the writes by size class.
     pub fn writes(&self) -> [Moves; SIZE_CLASSES] {
         self.writes.each_ref().map(MoveCounters::get)
     }
@@ -536,31 +540,26 @@ impl File {
     }
 
     /// Returns the path by which the file was opened.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The number of its path in traces: see [`path_of_number`](crate::path_of_number).
-    #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
     /// Returns the page cache use that it was opened with.
-    #[must_use]
     pub fn direct(&self) -> DirectIo {
         self.direct
     }
 
     /// Returns the counts of its requests and bytes since it was opened.
-    #[must_use]
     pub fn counters(&self) -> &FileCounters {
         &self.counters
     }
 
     /// Returns the descriptor, for receipts; `None` on the null device.
-    #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.backing {
             Backing::Kernel(fd) => Some(fd.as_fd()),

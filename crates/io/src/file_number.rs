@@ -30,7 +30,6 @@ pub(crate) fn of(path: &Path) -> u32 {
 }
 
 /// Returns the path of a file's number; `None` for a number not given out.
-#[must_use]
 pub fn path_of_number(number: u32) -> Option<PathBuf> {
     locked(&PATHS).get(number as usize).cloned()
 }

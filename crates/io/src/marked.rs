@@ -28,7 +28,6 @@ use std::rc::Rc;
 
 /// Finds leftovers of these makers in a directory and in one below it, and those of the same
 /// processes elsewhere, sorted by name. An unreadable directory has none.
-#[must_use]
 pub fn find(directory: &Path, below: &str, makers: &[&'static dyn Leftover]) -> Vec<Remains> {
     let Ok(directory) = Directory::open(directory) else { return Vec::new() };
     let below = directory.directory(below).ok();
@@ -45,7 +44,6 @@ pub fn find(directory: &Path, below: &str, makers: &[&'static dyn Leftover]) -> 
 }
 
 /// Finds the leftover at a path.
-#[must_use]
 pub fn at(path: &Path, makers: &[&'static dyn Leftover]) -> Option<Remains> {
     let around = Rc::new(Directory::open(path.parent()?).ok()?);
     Leaving::of(&around, PathBuf::from(path.file_name()?), makers).map(Leaving::remains)

@@ -149,14 +149,12 @@ impl Stall {
 
 impl MemoryDisk {
     /// Creates a disk without files and faults.
-    #[must_use]
     pub fn new() -> Arc<MemoryDisk> {
         Arc::new(MemoryDisk::default())
     }
 
     /// Creates a disk without files that can lose power. `seed` determines the
     /// random numbers that it draws.
-    #[must_use]
     pub fn with_power(seed: u64) -> Arc<MemoryDisk> {
         Arc::new(MemoryDisk { power: Some(Arc::new(Power::new(seed))), ..MemoryDisk::default() })
     }
@@ -167,7 +165,6 @@ impl MemoryDisk {
 
     /// True if it can lose power, and so
     /// keeps small files too ([`Disk::replace`](crate::Disk::replace)).
-    #[must_use]
     pub fn has_power(&self) -> bool {
         self.power.is_some()
     }
@@ -182,26 +179,22 @@ impl MemoryDisk {
     }
 
     /// Returns the number of requests since it was made or restarted.
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.power().requests()
     }
 
     /// Returns a hash of all requests so far: kind, file, offset and length
     /// of each, in their order.
-    #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.power().trace_hash()
     }
 
     /// Returns the number of changes that are not durable yet.
-    #[must_use]
     pub fn unsynced(&self) -> usize {
         self.power().unsynced()
     }
 
     /// Returns the disk that a machine finds when it restarts after losing power now.
-    #[must_use]
     pub fn restart(&self, survivors: Survivors) -> Arc<MemoryDisk> {
         let power = Some(Arc::new(self.power().after_power_loss(survivors)));
         Arc::new(MemoryDisk { power, ..MemoryDisk::default() })
@@ -209,7 +202,6 @@ impl MemoryDisk {
 
     /// Returns the disk that the next process finds if this one is killed now,
     /// while the machine runs on.
-    #[must_use]
     pub fn after_kill(&self) -> Arc<MemoryDisk> {
         let power = Some(Arc::new(self.power().after_kill()));
         Arc::new(MemoryDisk { power, ..MemoryDisk::default() })
@@ -221,13 +213,11 @@ impl MemoryDisk {
     }
 
     /// Returns the length of a file in bytes; 0 when it does not exist.
-    #[must_use]
     pub fn length(&self, path: &Path) -> u64 {
         self.open(path, false).map_or(0, |file| file.length())
     }
 
     /// Returns the file of the last write that was lost or misdirected.
-    #[must_use]
     pub fn struck(&self) -> Option<PathBuf> {
         locked(&self.faults.struck).clone()
     }
@@ -293,13 +283,11 @@ impl MemoryDisk {
     }
 
     /// Returns the number of blocked transfers.
-    #[must_use]
     pub fn held(&self) -> usize {
         locked(&self.faults.stall.state).held
     }
 
     /// Returns the paths of the files that exist.
-    #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         match &self.power {
             Some(power) => power.paths(),
@@ -308,7 +296,6 @@ impl MemoryDisk {
     }
 
     /// Returns the reads and writes since the faults were planned.
-    #[must_use]
     pub fn calls(&self) -> (u64, u64) {
         (self.faults.reads.load(Relaxed), self.faults.writes.load(Relaxed))
     }

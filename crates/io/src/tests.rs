@@ -128,7 +128,7 @@ fn a_delay_is_in_the_waits_and_in_the_service_times_of_every_method() {
         let waited =
             recorder.snapshot().since(&before).event(Event::DirectPathWrite, SessionKind::Foreground).time;
         assert!(waited.0 >= 8 * DELAY, "{kind}: {waited}");
-        let (requests, _, service) = total(file.counters().writes());
+        let crate::Moves { requests, nanos: service, .. } = total(file.counters().writes());
         assert!(requests == 8 && service >= 8 * DELAY, "{kind}: {service}");
     }
 }
@@ -155,12 +155,14 @@ fn service_time(method: &Method, before_flush: std::time::Duration, before_wait:
     while channel.outstanding() > 0 {
         channel.wait(&session, Event::DirectPathWrite).expect("written");
     }
-    total(files[0].counters().writes()).2
+    total(files[0].counters().writes()).nanos
 }
 
 /// The sum over all sizes.
 fn total(sizes: [crate::Moves; crate::SIZE_CLASSES]) -> crate::Moves {
-    sizes.into_iter().fold((0, 0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1, sum.2 + size.2))
+    let mut sum = crate::Moves::default();
+    sizes.iter().for_each(|size| sum.add(size));
+    sum
 }
 
 #[test]
@@ -169,7 +171,7 @@ fn requests_are_counted_by_their_size() {
     for bytes in [0, 512, 2048, 2049, 8192, 131_072, 131_073, 1 << 20, (1 << 20) + 1, 64 << 20] {
         counters.add(false, bytes, 1);
     }
-    let counted = counters.reads().map(|(requests, _, _)| requests);
+    let counted = counters.reads().map(|moved| moved.requests);
     assert_eq!(counted, [3, 1, 1, 0, 0, 0, 1, 1, 0, 1, 2]);
     let ends: Vec<Option<u64>> = (0..crate::SIZE_CLASSES).map(crate::class_bytes).collect();
     assert_eq!((ends[0], ends[2], ends[6], ends[9]), (Some(2048), Some(8192), Some(131_072), Some(1 << 20)));
@@ -177,7 +179,7 @@ fn requests_are_counted_by_their_size() {
     for (class, end) in ends.into_iter().enumerate() {
         let only = crate::FileCounters::default();
         only.add(true, end.unwrap_or(u64::MAX), 1);
-        assert_eq!(only.writes()[class].0, 1, "the largest request of class {class}");
+        assert_eq!(only.writes()[class].requests, 1, "the largest request of class {class}");
     }
 }
 

@@ -11,7 +11,6 @@ use plumb_report::{Document, Section, State, Summary, cells, text};
 const SENTENCE: usize = 72;
 
 /// Returns the page of some audits.
-#[must_use]
 pub fn document(audits: &[Audit]) -> Document {
     let count = audits.len();
     let subject = match audits {
@@ -40,7 +39,6 @@ pub fn document(audits: &[Audit]) -> Document {
 }
 
 /// Returns the standing of the worst audit; `None` without audits.
-#[must_use]
 pub fn worst(audits: &[Audit]) -> Option<Standing> {
     audits.iter().map(|audit| audit.standing).min()
 }

@@ -21,7 +21,6 @@ use plumb_study::vocabulary::Figure;
 use std::collections::BTreeMap;
 
 /// Builds the report of a comparison.
-#[must_use]
 pub fn document(comparison: &Comparison) -> Document {
     let header = comparison.second.runs.first().map(|run| &run.header);
     // Imported reports are of databases, which may be two.

@@ -16,14 +16,12 @@ use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Figure, Percent};
 
 /// Returns the header line with the names of the columns.
-#[must_use]
 pub fn head() -> String {
     let name = |row: &FigureRow| row.name.to_string();
     row_of("FILE".to_string(), name, ["TOP WAIT", "OP"].map(String::from))
 }
 
 /// Returns the columns of a run, after the name of its bundle.
-#[must_use]
 pub fn line(name: &str, run: &Record) -> String {
     let operation = operations(run).map_or("", |(name, _)| name).to_string();
     row_of(name.to_string(), |row| shown(row, run), [top_wait(run), operation])

@@ -21,7 +21,6 @@ use plumb_report::{Document, html, text};
 use plumb_study::bundle::REPORTS;
 
 /// Returns a report of any kind as the files of a bundle: name and text.
-#[must_use]
 pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
     let [text_name, html_name] = REPORTS;
     [(text_name, text::render(document)), (html_name, html::render(document))]

@@ -42,7 +42,6 @@ pub struct Member<'r> {
 }
 
 /// Returns the report of a series whose members are in the order of time.
-#[must_use]
 pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
     let loads: Vec<f64> = members.iter().map(|member| sessions(member.record)).collect();
     // A report without load has no logarithm; it is far below every other one.

@@ -5,7 +5,7 @@ use plumb_report::document::Drawing;
 use plumb_report::format::{Figure, Reading};
 use plumb_report::plot::Heat;
 use plumb_report::table::{Facts, Table, Tone};
-use plumb_report::{Document, Headline, Section, State, Summary, cells, text};
+use plumb_report::{Document, Headline, Section, State, Summary, cells, table, text};
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::collections::BTreeMap;
 
@@ -190,29 +190,17 @@ fn sums(id: &'static str, title: &str, snoop: &Snoop, name: fn(&SnoopCalls) -> S
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.time_ns, sum.bytes)));
     let timed = |shown: String| if is_sampled { UNKNOWN.to_string() } else { shown };
-    let mut table = Table::default().wrapped("Name", 44).numbers([
-        "Calls",
-        "Errors",
-        "Bytes",
-        "Time",
-        "Average",
-        "Longest",
-        "Requests\nwithin",
-        "At the\ndisk",
+    let table = table!((name, sum) in sums.iter().take(ROWS); [
+        wrapped(44) "Name" => name,
+        numbers "Calls" => if by_position { UNKNOWN.to_string() } else { RowCount(sum.calls).to_string() },
+        numbers "Errors" => if sum.errors == 0 { String::new() } else { RowCount(sum.errors).to_string() },
+        numbers "Bytes" => Bytes(sum.bytes).to_string(),
+        numbers "Time" => timed(Nanos(sum.time_ns).to_string()),
+        numbers "Average" => timed(mean(sum.time_ns, sum.calls)),
+        numbers "Longest" => timed(Nanos(sum.max_ns).to_string()),
+        numbers "Requests\nwithin" => timed(RowCount(sum.disk_requests).to_string()),
+        numbers "At the\ndisk" => timed(mean(sum.disk_time_ns, sum.calls)),
     ]);
-    for (name, sum) in sums.iter().take(ROWS) {
-        table.row(cells![
-            name,
-            if by_position { UNKNOWN.to_string() } else { RowCount(sum.calls).to_string() },
-            if sum.errors == 0 { String::new() } else { RowCount(sum.errors).to_string() },
-            Bytes(sum.bytes).to_string(),
-            timed(Nanos(sum.time_ns).to_string()),
-            timed(mean(sum.time_ns, sum.calls)),
-            timed(Nanos(sum.max_ns).to_string()),
-            timed(RowCount(sum.disk_requests).to_string()),
-            timed(mean(sum.disk_time_ns, sum.calls))
-        ]);
-    }
     let note = match (by_position, is_sampled) {
         (true, _) => {
             "bytes by which positions in the file moved, a lower bound; calls and times are not known"
@@ -224,26 +212,20 @@ fn sums(id: &'static str, title: &str, snoop: &Snoop, name: fn(&SnoopCalls) -> S
 }
 
 fn requests(snoop: &Snoop) -> Option<Section> {
-    let mut table = Table::default()
-        .text(["Disk", "D", "Reason", "Call"])
-        .numbers(["PID", "Requests", "Bytes", "In\nqueue", "At the\ndisk", "Longest"])
-        .wrapped("File", 40);
     let known = |shown: String| if snoop.is_sampled() { UNKNOWN.to_string() } else { shown };
-    for row in snoop.requests.iter().take(ROWS) {
-        table.row(cells![
-            &row.disk,
-            &row.flags,
-            &row.how,
-            &row.call,
-            row.pid.to_string(),
-            known(RowCount(row.requests).to_string()),
-            Bytes(row.bytes).to_string(),
-            known(mean(row.queue_ns, row.requests)),
-            known(mean(row.time_ns, row.requests)),
-            known(Nanos(row.max_ns).to_string()),
-            &row.file
-        ]);
-    }
+    let table = table!(row in snoop.requests.iter().take(ROWS); [
+        text "Disk" => &row.disk,
+        text "D" => &row.flags,
+        text "Reason" => &row.how,
+        text "Call" => &row.call,
+        numbers "PID" => row.pid.to_string(),
+        numbers "Requests" => known(RowCount(row.requests).to_string()),
+        numbers "Bytes" => Bytes(row.bytes).to_string(),
+        numbers "In\nqueue" => known(mean(row.queue_ns, row.requests)),
+        numbers "At the\ndisk" => known(mean(row.time_ns, row.requests)),
+        numbers "Longest" => known(Nanos(row.max_ns).to_string()),
+        wrapped(40) "File" => &row.file,
+    ]);
     let note = "D has the kernel's letters: R read, W write, F flush, S synchronous, A ahead, M metadata; \
                 the kernel writes back later, for the process that wrote the file last";
     with_rows(Section::front("requests", "Requests of the Disks").note(note), table)
@@ -301,16 +283,13 @@ fn histogram(buckets: &[TraceBucket], label: fn(u64) -> String) -> Table {
 }
 
 fn others(snoop: &Snoop) -> Option<Section> {
-    let mut table = Table::default().text(["Disk", "D"]).numbers(["Requests", "Bytes", "At the disk"]);
-    for row in &snoop.others {
-        table.row(cells![
-            &row.disk,
-            &row.flags,
-            RowCount(row.requests).to_string(),
-            Bytes(row.bytes).to_string(),
-            mean(row.time_ns, row.requests)
-        ]);
-    }
+    let table = table!(row in &snoop.others; [
+        text "Disk" => &row.disk,
+        text "D" => &row.flags,
+        numbers "Requests" => RowCount(row.requests).to_string(),
+        numbers "Bytes" => Bytes(row.bytes).to_string(),
+        numbers "At the disk" => mean(row.time_ns, row.requests),
+    ]);
     let note = "requests of the same machine in the same time that belong to no traced process";
     with_rows(Section::detail("others", "Requests of Other Processes").note(note), table)
 }

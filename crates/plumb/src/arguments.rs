@@ -189,7 +189,6 @@ pub enum Command {
 
 impl Command {
     /// Returns the kind of bundle that the command makes; none if it makes none by default.
-    #[must_use]
     pub const fn kept_as(&self) -> Option<&'static str> {
         match self {
             Command::Run(_) => Some("run"),
@@ -201,7 +200,6 @@ impl Command {
 
     /// Returns the directory of a command's temporary files or of its database; none for a resumed
     /// study, which removes its own leftovers.
-    #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
             Command::Run(run) => Some(&run.path),
@@ -529,7 +527,6 @@ impl PrintForm {
 
 impl Conduct {
     /// Returns the form of the result.
-    #[must_use]
     pub fn shown(&self) -> PrintForm {
         PrintForm::of(self.json, self.format)
     }
@@ -598,7 +595,6 @@ pub struct CompareCommands {
 
 impl CompareCommands {
     /// The study that it stands for.
-    #[must_use]
     pub fn into_study(self) -> Study {
         Study {
             study: None,
@@ -1129,7 +1125,6 @@ pub enum ReportOf {
 
 impl Report {
     /// Returns the form of the result.
-    #[must_use]
     pub fn shown(&self) -> PrintForm {
         PrintForm::of(self.json, self.format)
     }

@@ -62,7 +62,6 @@ pub fn write_trace(directory: &Path, trace: &RunTrace) -> Result<(), Failure> {
 }
 
 /// Formats paths for printing, a line each.
-#[must_use]
 pub fn listed(files: &[PathBuf]) -> String {
     files.iter().map(|file| format!("  {}\n", file.display())).collect()
 }

@@ -9,7 +9,6 @@ const AT_A_PATH: [&str; 8] =
 
 /// Adds the command's `--path` to the quoted commands of a message. Without it
 /// they would use another database.
-#[must_use]
 pub fn with_path(message: &str, path: &Path) -> String {
     if path == Path::new(".") {
         return message.to_string();
@@ -26,14 +25,12 @@ pub fn with_path(message: &str, path: &Path) -> String {
 }
 
 /// Returns the typed command, quoted for a shell, without the passwords of addresses.
-#[must_use]
 pub fn typed() -> String {
     let shown = |word: String| if word.contains("://") { without_secret(&word) } else { word };
     words().into_iter().map(|word| quoted(&shown(word))).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the words of the typed command.
-#[must_use]
 pub fn words() -> Vec<String> {
     let arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     std::iter::once("plumb".to_string()).chain(arguments).collect()
@@ -47,7 +44,6 @@ const SECRET_NAMES: [&str; 8] =
 
 /// Returns words quoted for a shell, without secrets: values of the named variables, values of
 /// options and assignments with a name like `password`, and passwords of addresses.
-#[must_use]
 pub fn without_secrets(words: &[String], variables: &[String]) -> String {
     let values = values_of(variables);
     let mut is_value = false;
@@ -109,7 +105,6 @@ fn without_secret(word: &str) -> String {
 }
 
 /// Quotes a word for a shell.
-#[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_=./,:+%@".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {

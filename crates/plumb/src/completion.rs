@@ -15,7 +15,6 @@ use plumb_study::definition::catalog;
 use plumb_workload::{Decides, WORKLOADS};
 use std::path::Path;
 
-#[must_use]
 pub fn script(shell: Shell) -> &'static str {
     match shell {
         Shell::Bash => BASH,
@@ -50,7 +49,6 @@ complete -c plumb -a '(plumb complete fish -- (commandline -opc)[2..-1] (command
 "#;
 
 /// Returns candidates for the last word, a line each.
-#[must_use]
 pub fn candidates(shell: Shell, words: &[String]) -> String {
     let words = if shell == Shell::Bash { joined(words) } else { words.to_vec() };
     let partial = words.last().cloned().unwrap_or_default();

@@ -122,7 +122,6 @@ impl<'a> Target<'a> {
     }
 
     /// Returns the largest block size of the database, or the block size of a new one.
-    #[must_use]
     pub fn largest_block(&self) -> BlockSize {
         let there = self.instance.as_ref().map(|instance| instance.tablespaces().largest_block());
         there.unwrap_or_else(|| self.settings.block_size())
@@ -137,7 +136,6 @@ impl<'a> Target<'a> {
     }
 
     /// Returns the database once it exists. Panics if it is new and not yet made.
-    #[must_use]
     pub fn instance(&self) -> &Instance {
         self.instance.as_ref().expect("a new one is made first")
     }

@@ -6,7 +6,6 @@ use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic, Unit};
 
 /// Returns the manual page of the program, with a section for each command.
-#[must_use]
 pub fn manual() -> String {
     let command = Arguments::command();
     let mut page = Vec::new();
@@ -48,7 +47,6 @@ fn shown_settings() -> impl Iterator<Item = &'static Setting> {
 }
 
 /// Returns the settings in columns, after a head.
-#[must_use]
 pub fn settings_list() -> Vec<Vec<String>> {
     let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
     let rows = shown_settings().map(|setting| {
@@ -60,7 +58,6 @@ pub fn settings_list() -> Vec<Vec<String>> {
 }
 
 /// Returns the wait events in columns, after a head.
-#[must_use]
 pub fn events_list() -> Vec<Vec<String>> {
     let head = ["EVENT", "CLASS", "WAITS FOR"].map(String::from).to_vec();
     let rows = Event::ALL
@@ -70,7 +67,6 @@ pub fn events_list() -> Vec<Vec<String>> {
 }
 
 /// Returns the statistics in columns, after a head.
-#[must_use]
 pub fn statistics_list() -> Vec<Vec<String>> {
     let head = ["STATISTIC", "UNIT", "COUNTS"].map(String::from).to_vec();
     let rows = Statistic::ALL.iter().map(|statistic| {
@@ -80,7 +76,6 @@ pub fn statistics_list() -> Vec<Vec<String>> {
 }
 
 /// Returns the I/O streams in columns, after a head.
-#[must_use]
 pub fn streams_list() -> Vec<Vec<String>> {
     let head = ["STREAM", "FUNCTION", "FILE TYPE", "MOVES"].map(String::from).to_vec();
     let rows = IoStream::ALL.iter().map(|stream| {
@@ -92,7 +87,6 @@ pub fn streams_list() -> Vec<Vec<String>> {
 }
 
 /// Returns the rules of findings in columns, after a head.
-#[must_use]
 pub fn rules_list() -> Vec<Vec<String>> {
     let head = ["RULE", "SIGNAL", "THRESHOLD", "ORIGIN", "MAY MISLEAD", "ADVICE"].map(String::from).to_vec();
     let rows = plumb_findings::rules().map(|rule| {
@@ -103,7 +97,6 @@ pub fn rules_list() -> Vec<Vec<String>> {
 }
 
 /// Returns the reasons for which a faster path is not taken, in columns, after a head.
-#[must_use]
 pub fn reasons_list() -> Vec<Vec<String>> {
     let head = ["PATH", "NOT TAKEN BECAUSE", "WOULD CHANGE IT"].map(String::from).to_vec();
     let rows = plumb_findings::REASONS.iter();

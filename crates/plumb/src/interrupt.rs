@@ -13,8 +13,7 @@
 use crate::failure::Failure;
 use crate::{command_line, history, output};
 use plumb_engine::EngineError;
-use plumb_events::Cancel;
-use plumb_events::{locked, now};
+use plumb_events::{Cancel, locked, now};
 use plumb_io::IoError;
 use plumb_study::bundle::Reservation;
 use plumb_units::Nanos;
@@ -141,7 +140,6 @@ impl Interrupt {
     }
 
     /// Returns the flag that the engine checks.
-    #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.0.cancel.clone()
     }
@@ -158,13 +156,11 @@ impl Interrupt {
     }
 
     /// Returns the failure of an interrupted command.
-    #[must_use]
     pub fn failure(&self) -> Failure {
         Failure { resumable: self.is_resumable(), ..Failure::run(self.message()) }
     }
 
     /// True if a study can continue from its bundle.
-    #[must_use]
     pub fn is_resumable(&self) -> bool {
         self.0.resumable.load(SeqCst)
     }

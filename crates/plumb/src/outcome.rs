@@ -31,7 +31,6 @@ impl Outcome {
     /// A receipt contradicts its setting, or a verification failed.
     pub const INVALID: Outcome = Outcome::Stands(Standing::Invalid);
 
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Outcome::Fine => 0,
@@ -43,7 +42,6 @@ impl Outcome {
 }
 
 /// Returns the text at the end of the help.
-#[must_use]
 pub fn help() -> String {
     let rows: Vec<String> =
         TABLE.iter().map(|(outcome, means)| format!("{} {means}", outcome.code())).collect();

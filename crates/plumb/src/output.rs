@@ -40,7 +40,6 @@ pub fn remark(text: &str) {
 }
 
 /// True if there is a terminal at which a user can answer.
-#[must_use]
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -125,7 +124,6 @@ fn coloured(text: &str) -> String {
 }
 
 /// Wraps lines of the help that are wider than the page under their text.
-#[must_use]
 pub fn wrapped_help(help: &str) -> String {
     terminal_width().map_or_else(|| help.to_string(), |width| wrapped_lines(help, width.max(text::WIDTH_MIN)))
 }
@@ -158,26 +156,22 @@ fn wrapped_lines(text: &str, width: usize) -> String {
 }
 
 /// A number of things: `1 row`, `2,000 rows`.
-#[must_use]
 pub fn counted(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", RowCount(count), if count == 1 { "" } else { "s" })
 }
 
 /// Formats a whole report, as wide as the terminal or the paper.
-#[must_use]
 pub fn report(document: &Document) -> String {
     text::render_in(document, terminal_width().unwrap_or(document.width))
 }
 
 /// Formats the summary of a report for a terminal.
-#[must_use]
 pub fn summary(document: &Document) -> String {
     summary::render_in(document, terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN)))
 }
 
 /// Formats rows in aligned columns, two blanks apart; the last column is not padded. On a terminal
 /// wide cells are wrapped within their column.
-#[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
     match terminal_width() {
         Some(width) => wrapped(rows, width.max(text::WIDTH_MIN)).unwrap_or_else(|wider| wider),
@@ -187,7 +181,6 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
 
 /// Formats rows whose first one names the columns. Where a terminal is too narrow for all columns,
 /// each row becomes a list of its cells.
-#[must_use]
 pub fn aligned_under_head(rows: &[Vec<String>]) -> String {
     under_head(rows, terminal_width())
 }
@@ -197,7 +190,6 @@ const SENTENCES_WIDTH: usize = 100;
 
 /// Formats rows of several sentences as [`aligned_under_head`], and in a file or a pipe as on a
 /// terminal of 100 columns: side by side, their sentences would make lines of several hundred.
-#[must_use]
 pub fn sentences_under_head(rows: &[Vec<String>]) -> String {
     under_head(rows, Some(terminal_width().unwrap_or(SENTENCES_WIDTH)))
 }

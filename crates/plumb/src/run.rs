@@ -192,7 +192,6 @@ fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Resul
 }
 
 /// Returns the outcome of a run's record.
-#[must_use]
 pub fn outcome(record: &Record) -> Outcome {
     match record.validity().state {
         RunState::Invalid => Outcome::INVALID,

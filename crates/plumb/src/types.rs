@@ -81,7 +81,6 @@ pub fn parse_names(text: &str) -> Result<Vec<String>, Failure> {
 /// Returns the default name of an index: `SALES_STORE_ID_PROD_ID_IX`, and for a descending column
 /// `SALES_STORE_ID_DESC_IX`. A name that is too long is cut and gets a hash of the whole, so that
 /// names of one beginning differ: `SALES_A_VERY_..._1F2E3D4C_IX`.
-#[must_use]
 pub fn index_name(table: &str, columns: &[(String, bool)]) -> String {
     let words =
         std::iter::once(table).chain(columns.iter().flat_map(|(name, descending)| {

@@ -4,6 +4,7 @@
 
 use super::HostCpu;
 use super::interval::add_cpu;
+use plumb_units::{Counter, counters};
 use serde::{Deserialize, Serialize};
 
 /// Samples of a run in the order of time.
@@ -81,17 +82,11 @@ impl DeviceTally {
             time_ns: of(self.time_ns),
         }
     }
-
-    fn add(&mut self, next: &DeviceTally) {
-        self.requests += next.requests;
-        self.merged += next.merged;
-        self.bytes += next.bytes;
-        self.time_ns += next.time_ns;
-    }
 }
 
+counters!(DeviceTally { requests, merged, bytes, time_ns });
+
 impl Sample {
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
     }
@@ -148,9 +143,8 @@ impl Sample {
             (cpu, _) => *cpu = None,
         }
         if let (Some(memory), Some(next)) = (&mut self.memory, &next.memory) {
-            let sum = |one: Option<u64>, two: Option<u64>| one.zip(two).map(|(one, two)| one + two);
-            memory.some_stalled_ns = sum(memory.some_stalled_ns, next.some_stalled_ns);
-            memory.full_stalled_ns = sum(memory.full_stalled_ns, next.full_stalled_ns);
+            memory.some_stalled_ns.grow(&next.some_stalled_ns);
+            memory.full_stalled_ns.grow(&next.full_stalled_ns);
             memory.available_bytes = next.available_bytes;
         }
     }
@@ -160,7 +154,6 @@ impl Beside {
     /// Cuts the samples to a period, with times from its start. A sample partly outside
     /// has its counts scaled to the time inside, as if they grew evenly. The cost is
     /// scaled to the samples inside.
-    #[must_use]
     pub fn within(&self, begin_ns: u64, end_ns: u64) -> Beside {
         let inside = |sample: &Sample| {
             let (begin, end) = (sample.begin_ns.max(begin_ns), sample.end_ns.min(end_ns));
@@ -182,7 +175,6 @@ impl Beside {
     }
 
     /// Joins neighbouring samples, so that at most this number is left.
-    #[must_use]
     pub fn joined(&self, most: usize) -> Vec<Sample> {
         let size = self.samples.len().div_ceil(most.max(1)).max(1);
         let sum = |group: &[Sample]| {
@@ -195,7 +187,6 @@ impl Beside {
     }
 
     /// Formats the samples as CSV: a line for each device and sample, with the kernel's counters.
-    #[must_use]
     pub fn to_csv(&self) -> String {
         let mut csv = "begin_s,end_s,device,reads,reads_merged,read_bytes,read_time_ns,writes,writes_merged,\
                        write_bytes,write_time_ns,busy_ns,weighted_ns,cpu_user_ns,cpu_system_ns,cpu_iowait_ns,\

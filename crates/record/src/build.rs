@@ -31,7 +31,6 @@ impl Build {
     }
 
     /// Returns the build of this process.
-    #[must_use]
     pub fn this() -> Build {
         let library =
             Build { version: env!("CARGO_PKG_VERSION"), revision: None, profile: "", engine_level: "" };
@@ -40,7 +39,6 @@ impl Build {
 
     /// Returns the profile for a record: `release`, or with the engine's opt-level if that is lower
     /// than a release's. `None` if no program has declared itself.
-    #[must_use]
     pub fn profile(&self) -> Option<String> {
         match (self.profile, self.engine_level) {
             ("", _) => None,

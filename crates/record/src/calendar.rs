@@ -22,7 +22,6 @@ pub struct Moment {
 
 impl Moment {
     /// Returns the moment `wall` after 1970-01-01 00:00:00 UTC.
-    #[must_use]
     pub fn of(wall: Duration) -> Moment {
         let days = wall.as_secs() / SECONDS_PER_DAY + DAYS_TO_EPOCH;
         let (era, day_of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
@@ -41,7 +40,6 @@ impl Moment {
     }
 
     /// Parses the format of [`Self::iso`].
-    #[must_use]
     pub fn parse(iso: &str) -> Option<Moment> {
         let number = |from: usize, to: usize| iso.get(from..to)?.parse::<u64>().ok();
         let clock = number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?;
@@ -51,7 +49,6 @@ impl Moment {
     }
 
     /// Returns the time since 1970-01-01 00:00:00 UTC; zero for earlier moments.
-    #[must_use]
     pub fn since_epoch(self) -> Duration {
         let year = self.year.saturating_sub(u64::from(self.month <= 2));
         let (era, year_of_era) = (year / 400, year % 400);
@@ -62,21 +59,18 @@ impl Moment {
     }
 
     /// Formats as ISO 8601, `2026-11-20T21:04:05Z`.
-    #[must_use]
     pub fn iso(self) -> String {
         let (hour, minute, second) = self.clock();
         format!("{:04}-{:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", self.year, self.month, self.day)
     }
 
     /// Formats `20261120-210405`, for names of files.
-    #[must_use]
     pub fn compact(self) -> String {
         let (hour, minute, second) = self.clock();
         format!("{:04}{:02}{:02}-{hour:02}{minute:02}{second:02}", self.year, self.month, self.day)
     }
 
     /// Formats `20261120_2104`, as in the names of ORION's files.
-    #[must_use]
     pub fn minute(self) -> String {
         let (hour, minute, _) = self.clock();
         format!("{:04}{:02}{:02}_{hour:02}{minute:02}", self.year, self.month, self.day)

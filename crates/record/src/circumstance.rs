@@ -48,7 +48,6 @@ pub enum Fact {
 
 impl Fact {
     /// Returns the word of a headline, and its sentence.
-    #[must_use]
     pub const fn words(self) -> (&'static str, &'static str) {
         const DISTURBED: &str = "DISTURBED";
         const NOT_THE_DEVICE: &str = "NOT THE DEVICE";
@@ -66,13 +65,11 @@ impl Fact {
     }
 
     /// True for facts that slowed the run; false for caches and devices that answered too fast.
-    #[must_use]
     pub fn is_disturbance(self) -> bool {
         self.words().0 == Fact::Device.words().0
     }
 
     /// Returns advice against the circumstance.
-    #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
             Fact::Device | Fact::Processors | Fact::Steal => {
@@ -104,14 +101,12 @@ impl Record {
     }
 
     /// True if one of these facts makes the run doubtful.
-    #[must_use]
     pub fn is_doubtful(&self, facts: &[Fact]) -> bool {
         self.doubtful().any(|circumstance| facts.contains(&circumstance.fact))
     }
 }
 
 /// Capitalises the first letter of a sentence.
-#[must_use]
 pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
@@ -119,7 +114,6 @@ pub fn capital(sentence: &str) -> String {
 
 /// Returns the words of a headline for some facts, each with its sentences: `DISTURBED (others used
 /// the device; memory was short)`.
-#[must_use]
 pub fn headline(facts: &[Fact]) -> Vec<String> {
     let mut words: Vec<(&str, Vec<&str>)> = Vec::new();
     for fact in facts {

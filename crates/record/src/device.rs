@@ -1,13 +1,13 @@
 //! Description of the device under a path, for reports.
 
 use crate::{Device, DirectIoAnswer, IoUringAnswer, QueueLimits};
-use plumb_host::device::RingSetup;
-use plumb_host::device::{self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart};
+use plumb_host::device::{
+    self, BlockDevice, DeviceDescription, DirectIoSupport, IoUringSupport, RingPart, RingSetup,
+};
 use plumb_units::{Bytes, path_text};
 
 impl Device {
     /// Describes the device under a path, with the I/O method in use and the reason for it.
-    #[must_use]
     pub fn of(description: &DeviceDescription, method: &str, method_reason: &str) -> Device {
         let block = description.block.as_ref();
         let queue = block.map(|block| block.upper_queue.as_ref().unwrap_or(&block.queue));

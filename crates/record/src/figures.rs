@@ -92,7 +92,6 @@ pub struct FigureRow {
 
 impl FigureRow {
     /// Returns the figure of a run; `None` if the record lacks it.
-    #[must_use]
     pub fn of(&self, run: &Record) -> Option<f64> {
         (self.read)(run)
     }
@@ -212,7 +211,6 @@ const FOREGROUND: SessionKind = SessionKind::Foreground;
 const BACKGROUND: SessionKind = SessionKind::Background;
 
 /// Returns a figure of the table by its name; `None` if the record lacks it.
-#[must_use]
 pub fn figure(run: &Record, group: FigureGroup, name: &str) -> Option<f64> {
     FIGURES.iter().find(|row| row.group == group && row.name == name)?.of(run)
 }
@@ -230,7 +228,6 @@ pub fn is_quotient(group: FigureGroup, name: &str) -> bool {
 /// Suffix of figures of a single device request.
 const EACH: &str = " each";
 /// Returns the figures of a group in a run, in the order of printing; names are unique.
-#[must_use]
 pub fn figures(group: FigureGroup, run: &Record) -> Vec<(String, f64)> {
     let of_table = || {
         let own = FIGURES.iter().filter(|row| row.group == group);

@@ -149,7 +149,6 @@ pub struct ConsistencyTally {
 
 impl Imported {
     /// Returns the number of checks that held, and of those that failed or are impossible.
-    #[must_use]
     pub fn checked(&self) -> [u64; 2] {
         let held = self.tallies.iter().map(|tally| tally.held).sum();
         [held, self.tallies.iter().map(|tally| tally.failed + tally.impossible).sum()]
@@ -158,7 +157,6 @@ impl Imported {
 
 impl ConsistencyTally {
     /// Returns the counts of each kind of check, in the order of first occurrence.
-    #[must_use]
     pub fn of(checks: &[Consistency]) -> Vec<ConsistencyTally> {
         let mut tallies: Vec<ConsistencyTally> = Vec::new();
         for check in checks {

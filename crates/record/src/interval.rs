@@ -17,6 +17,8 @@ use super::{
 };
 use crate::Header;
 use crate::calendar::Moment;
+use plumb_host::readings::ProcessUse;
+use plumb_units::Counter;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -62,25 +64,6 @@ pub struct Period {
     pub left_out: Vec<String>,
 }
 
-/// Processor time and context switches of a run's process, over all threads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessUse {
-    /// CPU time in user and kernel mode, nanoseconds.
-    pub cpu_ns: u64,
-    /// Number of switches because a thread waits.
-    pub voluntary_switches: u64,
-    /// Number of switches forced by the scheduler.
-    pub involuntary_switches: u64,
-}
-
-impl ProcessUse {
-    fn add(&mut self, other: &ProcessUse) {
-        self.cpu_ns += other.cpu_ns;
-        self.voluntary_switches += other.voluntary_switches;
-        self.involuntary_switches += other.involuntary_switches;
-    }
-}
-
 impl Interval {
     /// Adds the interval that follows.
     pub fn add(&mut self, next: &Interval) {
@@ -91,10 +74,7 @@ impl Interval {
             (Some(cpu), Some(next)) => add_cpu(cpu, next),
             (cpu, _) => *cpu = None,
         }
-        match (&mut self.process, &next.process) {
-            (Some(used), Some(next)) => used.add(next),
-            (used, _) => *used = None,
-        }
+        self.process.grow(&next.process);
         merge(
             &mut self.load_profile,
             &next.load_profile,
@@ -121,7 +101,12 @@ impl Interval {
             add_function,
         );
         merge(&mut self.io_files, &next.io_files, |row| row.path.clone(), IoFile::add);
-        merge(&mut self.buffer_pools, &next.buffer_pools, |row| row.block_bytes, PoolStats::add);
+        merge(
+            &mut self.buffer_pools,
+            &next.buffer_pools,
+            |row| row.block_bytes,
+            |row, next| row.counts.add(&next.counts),
+        );
         match (&mut self.kernel_io, &next.kernel_io) {
             (Some(moved), Some(next)) => moved.add(next),
             (moved, _) => *moved = None,
@@ -158,7 +143,7 @@ fn add_session(session: &mut SessionTime, next: &SessionTime) {
     session.wait_cpu_ns += next.wait_cpu_ns;
     session.wait_ns += next.wait_ns;
     session.idle_ns += next.idle_ns;
-    session.run_queue_ns = session.run_queue_ns.zip(next.run_queue_ns).map(|(one, two)| one + two);
+    session.run_queue_ns.grow(&next.run_queue_ns);
 }
 
 fn add_function(row: &mut IoFunction, next: &IoFunction) {
@@ -173,9 +158,8 @@ fn add_function(row: &mut IoFunction, next: &IoFunction) {
 
 fn add_device(device: &mut IoDevice, next: &IoDevice) {
     add_tallies([&mut device.reads, &mut device.writes], [next.reads, next.writes]);
-    let sum = |one: Option<u64>, two: Option<u64>| one.zip(two).map(|(one, two)| one + two);
-    device.busy_ns = sum(device.busy_ns, next.busy_ns);
-    device.weighted_ns = sum(device.weighted_ns, next.weighted_ns);
+    device.busy_ns.grow(&next.busy_ns);
+    device.weighted_ns.grow(&next.weighted_ns);
 }
 
 fn add_tallies(tallies: [&mut IoTally; 2], more: [IoTally; 2]) {
@@ -196,14 +180,12 @@ pub(super) fn add_cpu(cpu: &mut HostCpu, next: &HostCpu) {
 
 impl Record {
     /// Returns the number of the last snapshot; `None` if there are only those at the ends.
-    #[must_use]
     pub fn last_snapshot(&self) -> Option<usize> {
         (!self.intervals.is_empty()).then(|| self.intervals.len() + 1)
     }
 
     /// Returns the period between two snapshots, numbered from 1, as a record. `None` without these
     /// snapshots, or if the first is not before the last.
-    #[must_use]
     pub fn period(&self, first: usize, last: usize) -> Option<Record> {
         let inside = self.intervals.get(first.checked_sub(1)?..last.checked_sub(1)?)?;
         let (one, rest) = inside.split_first()?;

@@ -4,8 +4,8 @@
 //! these rows, so that a total equals the sum of its parts in a run, a period and a comparison.
 
 use super::{IoTally, Record, WaitEvent};
-use plumb_events::{FileType, Function, IoStream};
-use plumb_units::total_of;
+use plumb_events::{FileType, Function, IoStream, PoolCounts};
+use plumb_units::{counters, total_of};
 use serde::{Deserialize, Serialize};
 
 /// I/O of one stream by one function, such as `temp writes` by `DBWR`.
@@ -32,7 +32,6 @@ pub struct LargeRequests {
 impl IoFunction {
     /// Returns the function of `IOStat by Function`. That of an older record follows from the
     /// stream, which does not show the blocks that DBWR wrote.
-    #[must_use]
     pub fn database_function(&self) -> &str {
         let by_stream = || IoStream::named(&self.function).map(|stream| stream.function().name());
         self.part_of.as_deref().or_else(by_stream).unwrap_or(&self.function)
@@ -72,16 +71,10 @@ pub struct BufferWaits {
     pub time_ns: u64,
 }
 
-impl BufferWaits {
-    pub(crate) fn add(&mut self, next: &BufferWaits) {
-        self.waits = self.waits.saturating_add(next.waits);
-        self.time_ns = self.time_ns.saturating_add(next.time_ns);
-    }
-}
+counters!(BufferWaits { waits, time_ns });
 
 impl IoFile {
     /// Returns the reads of one block; `None` where sizes or blocks are not known.
-    #[must_use]
     pub fn single_reads(&self) -> Option<IoTally> {
         let block = self.block_bytes.filter(|_| !self.sizes.is_empty())?;
         let single = self.sizes.iter().filter(|size| size.up_to_bytes.is_some_and(|bytes| bytes <= block));
@@ -114,41 +107,11 @@ pub struct PoolStats {
     pub block_bytes: u64,
     /// Number of buffers, a block each.
     pub buffers: u64,
-    /// Blocks looked up and given out.
-    pub gets: u64,
-    /// Blocks of these that were in the cache.
-    pub hits: u64,
-    pub reads: u64,
-    pub writes: u64,
-    pub free_buffer_waits: u64,
-    pub write_complete_waits: u64,
-    pub buffer_busy_waits: u64,
-    /// Blocks that lost their buffer to another block, without those of sort runs and of scans;
-    /// 0 in older records.
-    #[serde(default)]
-    pub evicted: u64,
+    #[serde(flatten)]
+    pub counts: PoolCounts,
     /// Cached blocks at the end of the work, by tablespace; empty in a period.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub census: Vec<PoolBlocks>,
-}
-
-impl PoolStats {
-    /// Adds the next period of the same cache.
-    pub(crate) fn add(&mut self, next: &PoolStats) {
-        let sums = [
-            (&mut self.gets, next.gets),
-            (&mut self.hits, next.hits),
-            (&mut self.reads, next.reads),
-            (&mut self.writes, next.writes),
-            (&mut self.free_buffer_waits, next.free_buffer_waits),
-            (&mut self.write_complete_waits, next.write_complete_waits),
-            (&mut self.buffer_busy_waits, next.buffer_busy_waits),
-            (&mut self.evicted, next.evicted),
-        ];
-        for (sum, more) in sums {
-            *sum = sum.saturating_add(more);
-        }
-    }
 }
 
 /// Blocks of a tablespace in a cache.
@@ -218,14 +181,12 @@ impl IoGroup {
     }
 
     /// Returns the requests of up to 128 KiB, reads and writes; `None` where they are not known.
-    #[must_use]
     pub fn small(&self) -> Option<[IoTally; 2]> {
         let large = self.large?;
         Some([less(self.reads, large.reads), less(self.writes, large.writes)])
     }
 
     /// Returns the sum of some groups, under a name.
-    #[must_use]
     pub fn total(name: &str, groups: &[IoGroup]) -> IoGroup {
         let mut total = IoGroup { name: name.to_string(), ..IoGroup::default() };
         groups.iter().flat_map(|group| &group.parts).for_each(|row| total.add(row));
@@ -249,13 +210,11 @@ pub struct TablespaceStats {
 
 impl TablespaceStats {
     /// Returns the reads of several blocks; `None` where they are not known.
-    #[must_use]
     pub fn multiblock(&self) -> Option<IoTally> {
         self.single.map(|single| less(self.reads, single))
     }
 
     /// Returns the statistics of one file.
-    #[must_use]
     pub fn of_file(file: &IoFile) -> TablespaceStats {
         TablespaceStats {
             tablespace: file.tablespace.clone(),
@@ -270,7 +229,6 @@ impl TablespaceStats {
 
 impl Record {
     /// Returns the I/O of each function, with the waits for it.
-    #[must_use]
     pub fn io_by_function(&self) -> Vec<IoGroup> {
         let mut groups: Vec<IoGroup> = Vec::new();
         for row in self.io_functions.iter().filter(|row| is_moved(row)) {
@@ -288,7 +246,6 @@ impl Record {
     }
 
     /// Returns the I/O of each type of file.
-    #[must_use]
     pub fn io_by_file_type(&self) -> Vec<IoGroup> {
         let mut groups: Vec<IoGroup> = Vec::new();
         for row in self.io_functions.iter().filter(|row| is_moved(row)) {
@@ -302,7 +259,6 @@ impl Record {
     }
 
     /// Returns the I/O of each tablespace, most requests first.
-    #[must_use]
     pub fn io_by_tablespace(&self) -> Vec<TablespaceStats> {
         let mut all: Vec<TablespaceStats> = Vec::new();
         for file in self.io_files.iter().filter(|file| !file.tablespace.starts_with('(')) {
@@ -325,7 +281,6 @@ impl Record {
     }
 
     /// Returns the bytes of all requests, read and written.
-    #[must_use]
     pub fn io_bytes(&self) -> [u64; 2] {
         let sum = |of: fn(&IoFunction) -> u64| total_of(self.io_functions.iter().map(of));
         [sum(|row| row.reads.bytes), sum(|row| row.writes.bytes)]

@@ -25,6 +25,7 @@ mod mix;
 pub mod operation;
 pub mod outside;
 pub mod plan;
+mod receipt;
 mod scan;
 mod session_snapshot;
 pub mod share;
@@ -41,7 +42,7 @@ pub use imported::{
     Consistency, ConsistencyTally, Consistent, Imported, ImportedAnswer, ImportedFact, ImportedFigure,
     ImportedSection,
 };
-pub use interval::{Interval, Period, ProcessUse};
+pub use interval::{Interval, Period};
 pub use io_stats::{
     BufferWaits, IoFile, IoFunction, IoGroup, IoSize, KernelIo, LargeRequests, PoolBlocks, PoolStats,
     TablespaceShape, TablespaceStats,
@@ -49,6 +50,7 @@ pub use io_stats::{
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
+pub use receipt::{Held, Receipt, ReceiptReading, Seen};
 pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
 pub use snoop::{
@@ -58,6 +60,8 @@ pub use snoop::{
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use users::{SessionsTime, Users, UsersPart};
 pub use validity::{RunState, Validity};
+
+pub use plumb_host::readings::ProcessUse;
 
 use plumb_events::{Direction, LatencyHistogram, SessionKind, SortServerSummary, Unit};
 use plumb_units::total_of;
@@ -76,7 +80,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 pub const SCHEMA_VERSION_OLDEST: u32 = 1;
 
 /// All data of one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Version of the record: [`SCHEMA_VERSION`] when written by this crate.
     pub schema_version: u32,
@@ -205,7 +209,6 @@ pub struct Record {
 
 impl Record {
     /// Returns the number of transactions ended; `None` if there were none.
-    #[must_use]
     pub fn transactions(&self) -> Option<u64> {
         let ended = ["user commits", "user rollbacks"];
         let ended = self.statistics.iter().filter(|statistic| ended.contains(&statistic.name.as_str()));
@@ -292,62 +295,13 @@ pub struct CommandRun {
 
 impl Record {
     /// A record with only its header.
-    #[must_use]
     pub fn of(header: Header) -> Record {
-        Record {
-            schema_version: SCHEMA_VERSION,
-            header,
-            period: None,
-            devices: Vec::new(),
-            calibration: None,
-            limits: None,
-            mix: None,
-            stopped_ns: None,
-            circumstances: None,
-            checks: Vec::new(),
-            receipts: Vec::new(),
-            readings: Vec::new(),
-            findings: Vec::new(),
-            phases: Vec::new(),
-            memory: Memory::default(),
-            load_profile: Vec::new(),
-            host_cpu: None,
-            process: None,
-            foreground_events: Vec::new(),
-            background_events: Vec::new(),
-            sampling: None,
-            sessions: Vec::new(),
-            session: None,
-            statistics: Vec::new(),
-            io_functions: Vec::new(),
-            io_files: Vec::new(),
-            kernel_io: None,
-            tablespaces: Vec::new(),
-            buffer_pools: Vec::new(),
-            io_devices: Vec::new(),
-            completion: Completion::default(),
-            io_profile: IoProfile { bucket_ns: 0, y_max_mb_per_s: None, x_max_s: None, series: Vec::new() },
-            beside: None,
-            intervals: Vec::new(),
-            responses: Vec::new(),
-            sort: None,
-            scan: None,
-            users: None,
-            log: None,
-            trace: None,
-            parameters: Vec::new(),
-            settings: Vec::new(),
-            measures: Vec::new(),
-            command: None,
-            imported: None,
-            snoop: None,
-            server: None,
-        }
+        Record { schema_version: SCHEMA_VERSION, header, ..Record::default() }
     }
 }
 
 /// Workload, program, machine and times: the provenance of every figure in the report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The report's first line, such as `PLUMB REPORT  Workload: large-sort`.
     pub title: String,
@@ -384,7 +338,7 @@ pub struct Header {
     pub clock_precision_ns: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     pub name: String,
     /// CPUs that the process may run on, a count; none where an imported report does not say it.
@@ -400,13 +354,11 @@ pub struct Host {
 
 impl Header {
     /// Returns the DB time, nanoseconds; 0 if it is unknown, which rows and shares print as blank.
-    #[must_use]
     pub fn db_time(&self) -> u64 {
         self.db_time_ns.unwrap_or(0)
     }
 
     /// Returns the CPU part of the DB time, nanoseconds; 0 where it is not known.
-    #[must_use]
     pub fn db_cpu(&self) -> u64 {
         self.db_cpu_ns.unwrap_or(0)
     }
@@ -414,7 +366,6 @@ impl Header {
 
 impl Host {
     /// Describes the processors: `4 CPUs`, `1 CPU, quota 0.2`.
-    #[must_use]
     pub fn processors(&self) -> String {
         let quota = self.cpu_quota.map_or(String::new(), |quota| format!(", quota {quota}"));
         match self.cpus {
@@ -564,7 +515,6 @@ pub struct LimitFigure {
 
 impl Record {
     /// Returns the calibration that rates are compared with.
-    #[must_use]
     pub fn calibrated(&self) -> Option<&StoredCalibration> {
         match self.limits.as_ref()? {
             DeviceLimits::Calibrated(stored) => Some(stored),
@@ -616,7 +566,6 @@ pub struct LimitShare {
 
 impl LimitShare {
     /// Returns the share of the limit, and those of both ends of its interval, the largest last.
-    #[must_use]
     pub fn shares(&self) -> (f64, Option<[f64; 2]>) {
         let of = |limit: f64| self.reached_bytes_per_s / limit.max(1.0);
         let ends = self.limit_high_bytes_per_s.zip(self.limit_low_bytes_per_s);
@@ -626,7 +575,6 @@ impl LimitShare {
 
 impl MeasuredLimits {
     /// Returns the sequential read as a limit; `None` if its parts did not agree.
-    #[must_use]
     pub fn sequential_limit(&self) -> Option<f64> {
         self.sequential_read_bytes_per_s.filter(|_| self.sequential_read_unsettled.is_none())
     }
@@ -641,30 +589,6 @@ pub struct Check {
     pub detail: String,
     /// Time of the check, nanoseconds.
     pub elapsed_ns: u64,
-}
-
-/// Evidence, from outside the code that applied a setting, that it took effect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Receipt {
-    pub setting: String,
-    pub asked: String,
-    /// Observations of the run, in a sentence.
-    pub evidence: String,
-    /// Conclusion from the evidence for the setting.
-    pub held: Held,
-    #[serde(default, skip_serializing_if = "Seen::is_outside")]
-    pub seen: Seen,
-}
-
-/// A figure of a receipt from outside the program. Where it is alike in two arms, the setting
-/// made no difference there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReceiptReading {
-    pub setting: String,
-    /// The figure, in a unit of the setting's own.
-    pub value: f64,
-    /// The largest difference that counts as none, in the same unit.
-    pub step: f64,
 }
 
 /// Samples of a program's wait events. Their times are shares of exact times off CPU, and
@@ -687,47 +611,6 @@ pub struct Sampling {
 pub struct SamplingError {
     pub event: String,
     pub error_ns: u64,
-}
-
-/// Source of the evidence for a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Seen {
-    /// Only the request is known.
-    Asked,
-    /// The program that received the setting reports it.
-    Inside,
-    /// The kernel or the disk shows it; older records have only this value.
-    #[default]
-    Outside,
-}
-
-impl Seen {
-    /// True for the default, which records omit.
-    #[must_use]
-    pub fn is_outside(&self) -> bool {
-        *self == Seen::Outside
-    }
-
-    /// Returns the source of such evidence in a few words.
-    #[must_use]
-    pub fn words(&self) -> &'static str {
-        match self {
-            Seen::Asked => "the request alone",
-            Seen::Inside => "the program's own word",
-            Seen::Outside => "the kernel or the disk",
-        }
-    }
-}
-
-/// Conclusion from the evidence for a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Held {
-    Held,
-    /// The setting did not take effect: the run is invalid.
-    Contradicted,
-    NotChecked,
 }
 
 /// A conclusion from the figures.
@@ -786,13 +669,11 @@ pub struct Memory {
 
 impl Memory {
     /// Sum of all areas, bytes.
-    #[must_use]
     pub fn declared_bytes(&self) -> u64 {
         total_of(self.areas.iter().map(|area| area.bytes))
     }
 
     /// Limit of the peak: the areas and the program itself, bytes.
-    #[must_use]
     pub fn budget_bytes(&self) -> u64 {
         self.declared_bytes() + self.overhead_bytes.unwrap_or(0)
     }
@@ -838,7 +719,6 @@ pub struct HostCpu {
 
 impl HostCpu {
     /// Time of all CPUs together, nanoseconds.
-    #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.user_ns + self.system_ns + self.iowait_ns + self.steal_ns + self.idle_ns
     }
@@ -866,7 +746,6 @@ pub struct WaitEvent {
 
 impl WaitEvent {
     /// True if the time is excluded from DB time.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.wait_class == IDLE_CLASS
     }
@@ -898,7 +777,6 @@ pub struct SessionTime {
 impl SessionTime {
     /// Elapsed time that is neither CPU, nor a wait, nor the run queue, nanoseconds. It may be
     /// negative, because the CPU inside waits is an estimate from some of them.
-    #[must_use]
     pub fn unaccounted_ns(&self) -> i64 {
         let parts = [self.cpu_ns, self.wait_ns, self.idle_ns, self.run_queue_ns.unwrap_or(0)];
         let known = parts.iter().fold(0u64, |sum, part| sum.saturating_add(*part));
@@ -975,7 +853,7 @@ pub struct IoDevice {
 
 /// Bytes over time. Every report must have the same series in the same order, empty ones too,
 /// because their index chooses the colour.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IoProfile {
     /// Length of a bucket, nanoseconds.
     pub bucket_ns: u64,

@@ -57,7 +57,6 @@ pub enum LogPattern {
 
 impl LogPattern {
     /// Returns the name in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             LogPattern::Unknown => "not known",

@@ -42,7 +42,6 @@ pub struct MixRate {
 
 impl MixLimit {
     /// Returns the points before and after the work: writes per hundred requests, and the rate.
-    #[must_use]
     pub fn points(&self) -> [(u8, Option<MixRate>); 2] {
         let after = self.after_write_percent.unwrap_or(self.write_percent);
         [(self.write_percent, self.before), (after, self.after)]
@@ -51,7 +50,6 @@ impl MixLimit {
     /// Returns the work's rate as a share of the rates with its mix: of their mean, of the highest
     /// repeat, of the lowest. `None` without such a rate. A share may exceed 1, because a database
     /// writer has more requests outstanding than there are sessions.
-    #[must_use]
     pub fn share(&self) -> Option<[f64; 3]> {
         let of_its_mix = |(percent, rate): (u8, Option<MixRate>)| {
             rate.filter(|_| is_near_mix(percent, self.reached_write_percent))
@@ -66,7 +64,6 @@ impl MixLimit {
     }
 
     /// Returns the same point as a job of fio, so that another tool can repeat it.
-    #[must_use]
     pub fn fio_job(&self) -> String {
         let [_, (percent, _)] = self.points();
         let (order, mix) = match percent {
@@ -91,7 +88,6 @@ impl MixLimit {
 
 /// True if a point with `point` writes per hundred requests represents work with `own`. Two
 /// measurements of one point differ by more than 2.
-#[must_use]
 pub fn is_near_mix(point: u8, own: f64) -> bool {
     (f64::from(point) - own).abs() <= 2.0
 }

@@ -12,13 +12,11 @@ const OPERATIONS: [(&str, &str); 5] = [
 ];
 
 /// Returns the name of the workload's operations and their number; `None` if nothing counts them.
-#[must_use]
 pub fn operations(run: &Record) -> Option<(&'static str, u64)> {
     OPERATIONS.iter().find_map(|(statistic, name)| Some((*name, total(run, statistic)?)))
 }
 
 /// Returns the growth of a statistic; `None` if it is zero.
-#[must_use]
 pub fn total(run: &Record, name: &str) -> Option<u64> {
     run.statistics.iter().find(|row| row.name == name).map(|row| row.total).filter(|total| *total > 0)
 }

@@ -41,7 +41,6 @@ pub struct PlanFigure {
 }
 
 impl PlanFigure {
-    #[must_use]
     pub fn exactly(value: f64, text: String) -> PlanFigure {
         PlanFigure { value, range: ValueRange::exactly(value), text }
     }
@@ -132,14 +131,12 @@ pub struct PlanTrigger {
 
 impl PlanOperation {
     /// Returns the operator without its variants that leave the plan the same.
-    #[must_use]
     pub fn operator(&self) -> &str {
         // Row ids in order of their blocks: the same access path.
         self.operation.strip_suffix(" BATCHED").unwrap_or(&self.operation)
     }
 
     /// Returns the operator with its role, as in `InitPlan 1: Limit`.
-    #[must_use]
     pub fn titled(&self) -> String {
         match self.role.is_empty() {
             true => self.operation.clone(),
@@ -148,14 +145,12 @@ impl PlanOperation {
     }
 
     /// Returns the value of a detail.
-    #[must_use]
     pub fn detail(&self, name: &str) -> Option<f64> {
         self.details.iter().find(|detail| detail.name == name).map(|detail| detail.value)
     }
 
     /// Returns the object if it is one of the schema: tables of a parallel query or of the
     /// statement itself have a new name each time.
-    #[must_use]
     pub fn lasting_object(&self) -> &str {
         let passes = self.object.starts_with(':') || self.object.starts_with("SYS_TEMP_");
         if passes { "" } else { &self.object }
@@ -164,7 +159,6 @@ impl PlanOperation {
 
 impl ExecutionPlan {
     /// Returns a plan without a name, facts, triggers and notes.
-    #[must_use]
     pub fn of(source: PlanSource, tree: PlanTree, operations: Vec<PlanOperation>) -> ExecutionPlan {
         ExecutionPlan {
             source,
@@ -183,26 +177,22 @@ impl ExecutionPlan {
 
     /// True if both have one hash, of this program or of Oracle: its plan hash value has some
     /// variants of a plan as one.
-    #[must_use]
     pub fn is_same_plan(&self, other: &ExecutionPlan) -> bool {
         let oracle = self.fact("Plan hash value").filter(|value| *value != "0");
         self.hash() == other.hash() || oracle.is_some() && oracle == other.fact("Plan hash value")
     }
 
     /// Returns a fact of the plan as printed, such as `Plan hash value`.
-    #[must_use]
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns the time of the statement: without a line of its own, that of the first operator.
-    #[must_use]
     pub fn time(&self) -> Option<&PlanFigure> {
         self.elapsed.as_ref().or_else(|| self.operations.first()?.time.as_ref())
     }
 
     /// Returns the inputs of each operator, as places in the list.
-    #[must_use]
     pub fn inputs(&self) -> Vec<Vec<usize>> {
         let mut inputs = vec![Vec::new(); self.operations.len()];
         let mut above: Vec<usize> = Vec::new();
@@ -220,7 +210,6 @@ impl ExecutionPlan {
 
     /// Returns a hash of operators, join types, the order of inputs and access paths. Costs, rows,
     /// literals, aliases and schemas are no part of it.
-    #[must_use]
     pub fn hash(&self) -> String {
         let mut digest = Sha256::new();
         for operation in &self.operations {

@@ -24,7 +24,7 @@ pub struct ColumnSum {
 }
 
 /// An instance that scanned: this process, or one that read the closed database.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScanInstance {
     pub name: String,
     /// Extents of the table that were its share.

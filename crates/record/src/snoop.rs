@@ -53,13 +53,11 @@ pub struct Snoop {
 
 impl Snoop {
     /// Returns the number of events that were lost.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.buffers.iter().map(|buffer| buffer.lost).sum()
     }
 
     /// True if the figures are samples, which know no single call or request and no time.
-    #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.buffers.is_empty()
     }
@@ -107,7 +105,6 @@ impl SnoopCalls {
     pub const POSITION: &str = "position";
 
     /// True for a row of positions, whose bytes add to no sum of calls.
-    #[must_use]
     pub fn is_position(&self) -> bool {
         self.effect == SnoopCalls::POSITION
     }

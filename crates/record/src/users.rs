@@ -32,7 +32,6 @@ pub struct SessionsTime {
 
 impl SessionsTime {
     /// Returns CPU and non-idle waits, nanoseconds.
-    #[must_use]
     pub fn db_time_ns(&self) -> u64 {
         let busy = self.events.iter().filter(|event| !event.is_idle());
         self.cpu_ns + total_of(busy.map(|event| event.time_ns))
@@ -62,7 +61,6 @@ pub struct UsersPart {
 
 impl Users {
     /// Returns the part of this name.
-    #[must_use]
     pub fn part(&self, name: &str) -> Option<&UsersPart> {
         self.parts.iter().find(|part| part.name == name)
     }
@@ -70,13 +68,11 @@ impl Users {
 
 impl UsersPart {
     /// Returns the operations a second.
-    #[must_use]
     pub fn operations_per_s(&self) -> f64 {
         self.latency.count() as f64 * 1e9 / self.elapsed_ns.max(1) as f64
     }
 
     /// Returns the share of the users' blocks that were in the cache; NaN if they looked up none.
-    #[must_use]
     pub fn hit_ratio(&self) -> f64 {
         self.hits as f64 / self.gets as f64
     }

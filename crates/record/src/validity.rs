@@ -20,7 +20,6 @@ pub enum RunState {
 }
 
 impl RunState {
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             RunState::Valid => "VALID",
@@ -44,7 +43,6 @@ pub struct Validity {
 
 impl Validity {
     /// Returns the words of a headline: `VALID, DISTURBED (others used the device)`.
-    #[must_use]
     pub fn words(&self) -> String {
         let mut words = vec![self.state.word().to_string()];
         words.extend(circumstance::headline(&self.doubtful));
@@ -54,7 +52,6 @@ impl Validity {
 
 impl Record {
     /// Judges if the run's figures may be used.
-    #[must_use]
     pub fn validity(&self) -> Validity {
         let reasons = self.failed_checks().chain(self.contradicted_receipts()).collect::<Vec<_>>();
         let state = match (reasons.is_empty(), self.checks.is_empty()) {

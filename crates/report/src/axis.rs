@@ -60,7 +60,6 @@ impl LogAxis {
     }
 
     /// Draws a value within its interval; an end beyond the axis is open.
-    #[must_use]
     pub fn interval(self, (low, at, high): Effect) -> Drawing {
         Drawing::Interval { low: self.end(low), at: self.position(at), high: self.end(high) }
     }

@@ -61,7 +61,6 @@ pub struct Headline {
 
 impl Headline {
     /// Returns value and aside in a line.
-    #[must_use]
     pub fn line(&self) -> String {
         if self.aside.is_empty() { self.value.clone() } else { format!("{}, {}", self.value, self.aside) }
     }

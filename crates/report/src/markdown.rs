@@ -8,7 +8,6 @@ use crate::table::{Alignment, Facts, Table};
 use plumb_units::visible;
 
 /// Renders the document, each line with a newline.
-#[must_use]
 pub fn render(document: &Document) -> String {
     let Document { title, question, state, basis, reasons, headline, footer, .. } = document;
     let mut text = format!("# {}\n\n", line(title));

@@ -45,7 +45,6 @@ const PLOT_STYLE: &str = "\
 
 /// Returns a section's first table with intervals, as an SVG file; `None` without
 /// such a section or table.
-#[must_use]
 pub fn picture(document: &Document, section: &str) -> Option<String> {
     let section = document.sections.iter().find(|known| known.id == section)?;
     let table = section.blocks.iter().find_map(|block| match block {
@@ -57,7 +56,6 @@ pub fn picture(document: &Document, section: &str) -> Option<String> {
 }
 
 /// Returns a table with intervals, as an SVG file.
-#[must_use]
 pub fn of_table(table: &Table, title: &str, beneath: &str) -> String {
     let places = places(table);
     let titled = title.chars().count() as f64 * TITLE_LETTER + EDGE;
@@ -71,7 +69,6 @@ pub fn of_table(table: &Table, title: &str, beneath: &str) -> String {
 }
 
 /// Returns a plot as an SVG file.
-#[must_use]
 pub fn of_plot(plot: &Plot, beneath: &str) -> String {
     let style = format!("{STYLE}{PLOT_STYLE}");
     let svg = framed(plot::WIDTH + EDGE, HEAD + plot::HEIGHT + EDGE / 2.0, &style, &plot.title, beneath);

@@ -70,13 +70,11 @@ pub struct Side {
 
 impl Stream {
     /// Sum of all buckets, bytes.
-    #[must_use]
     pub fn total(&self) -> u64 {
         total_of(self.bytes.iter().copied())
     }
 
     /// Rate of the largest bucket, MB/s.
-    #[must_use]
     pub fn peak_mb_per_s(&self, bucket_s: f64) -> f64 {
         let largest = self.bytes.iter().copied().max().unwrap_or(0);
         largest as f64 / Bytes::M as f64 / bucket_s
@@ -97,7 +95,6 @@ impl Stream {
 }
 
 /// Returns the end of a vertical axis: a round number not below the value.
-#[must_use]
 pub fn axis_end(value: f64) -> f64 {
     round_ceiling(value, &AXIS_ENDS)
 }

@@ -10,14 +10,12 @@ use plumb_units::COLUMN_MOST;
 pub const LINE_MAX: usize = 100;
 
 /// Renders the summary, each line with a newline.
-#[must_use]
 pub fn render(document: &Document) -> String {
     render_in(document, usize::MAX)
 }
 
 /// Renders the summary with this line length: longer lines continue below their
 /// start. Nothing is left out.
-#[must_use]
 pub fn render_in(document: &Document, page_width: usize) -> String {
     let Document { state, basis, reasons, summary, .. } = document;
     let mut lines = hanging("", &format!("{}: {} ({basis})", summary.subject, state.word), page_width);

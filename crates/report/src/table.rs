@@ -157,6 +157,32 @@ macro_rules! cells {
     ($($shown:expr),* $(,)?) => { vec![$($crate::table::Cell::from($shown)),*] };
 }
 
+/// Makes a table with a row for each thing. A column has its kind, its title, and the cell that it
+/// shows of a thing; a block before the columns may compute parts of several cells. Without things
+/// the table has one row.
+///
+/// `table!(file in files; { let rate = ..; } [text "File" => &file.name, numbers "MB/s" => rate])`
+#[macro_export]
+macro_rules! table {
+    (@column $table:ident wrapped($width:expr) $title:expr) => { $table.wrapped($title, $width) };
+    (@column $table:ident $kind:ident $title:expr) => { $table.$kind([$title]) };
+    ([$($columns:tt)*]) => { $crate::table!(() in [()]; {} [$($columns)*]) };
+    ($thing:pat in $things:expr; [$($columns:tt)*]) => {
+        $crate::table!($thing in $things; {} [$($columns)*])
+    };
+    ($thing:pat in $things:expr; { $($before:tt)* } [
+        $($kind:ident $(($width:expr))? $title:literal => $cell:expr),+ $(,)?
+    ]) => {{
+        let mut table = $crate::table::Table::default();
+        $(table = $crate::table!(@column table $kind $(($width))? $title);)+
+        for $thing in $things {
+            $($before)*
+            table.row($crate::cells![$($cell),+]);
+        }
+        table
+    }};
+}
+
 /// Kind of a row, which decides on its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {

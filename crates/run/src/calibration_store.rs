@@ -17,8 +17,7 @@ use plumb_events::clock;
 use plumb_host::device::{DeviceDescription, DirectIoSupport};
 use plumb_io::cure;
 use plumb_record::calendar::Moment;
-use plumb_record::outside;
-use plumb_record::{DeviceLimits, LimitFigure, StoredCalibration};
+use plumb_record::{DeviceLimits, LimitFigure, StoredCalibration, outside};
 use plumb_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -84,7 +83,6 @@ fn replace(fresh: &Path, file: &Path, record: &str) -> io::Result<()> {
 /// Returns the limits of the tables' device, from the newest valid calibration under one of
 /// `paths`, or the reason why none is valid. `devices` are those of the tables; the advice names
 /// the path above the first.
-#[must_use]
 pub fn limits(paths: &[&Path], devices: &[&DeviceDescription]) -> Option<DeviceLimits> {
     let device = devices.first()?;
     if let Some(other) = devices.iter().find(|other| other.mount != device.mount) {

@@ -39,7 +39,6 @@ pub struct Mix {
 impl Mix {
     /// Returns the mix of sessions that read single blocks and update this percentage of them, for
     /// work that is expected to take this time.
-    #[must_use]
     pub fn of_updates(block: Bytes, sessions: usize, update_percent: u64, expected: Nanos) -> Mix {
         let share = 100.0 * update_percent as f64 / (100.0 + update_percent as f64);
         Mix {
@@ -52,7 +51,6 @@ impl Mix {
 
     /// Returns the size of the file. For the longest repeat it is larger than a device's cache for
     /// the writes of a repeat, and quickly made.
-    #[must_use]
     pub fn file(&self) -> Bytes {
         Bytes(FILE.0 * self.repeat.0 / REPEAT.0 / Bytes::M * Bytes::M)
     }
@@ -70,13 +68,11 @@ impl Mix {
 }
 
 /// Counts reads of blocks into the cache, and writes of the database writers.
-#[must_use]
 pub fn requests(period: &Period) -> [u64; 2] {
     [IoStream::CacheReads, IoStream::DataWrites].map(|stream| period.stream(stream).count)
 }
 
 /// Writes per hundred requests; 0 without requests.
-#[must_use]
 pub fn write_percent([reads, writes]: [u64; 2]) -> f64 {
     100.0 * writes as f64 / (reads + writes).max(1) as f64
 }

@@ -17,8 +17,7 @@ mod file_moves;
 mod snapshots;
 mod users;
 
-pub use file_moves::FileMoves;
-pub use snapshots::Cut;
+use file_moves::FileMoves;
 pub use users::{PartCounts, UsersDone, UsersMark};
 
 use crate::device_mix::{self, Mix};
@@ -26,26 +25,31 @@ use crate::device_probe::{self, Calibrated};
 use crate::workers::WorkerCount;
 use plumb_engine::access::Access;
 use plumb_engine::backup::Copied;
-use plumb_engine::cache::{BufferCache, CachedBlocks, PoolCounts};
+use plumb_engine::cache::{BufferCache, CachedBlocks};
 use plumb_engine::check::CheckLine;
 use plumb_engine::redo::{Log, SyncChoice};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::storage::control::Catalog;
 use plumb_engine::storage::header::FileShape;
-use plumb_engine::storage::tablespace::Purpose;
+use plumb_engine::storage::tablespace::{Purpose, Tablespace};
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::view::copy::LoadDegree;
 use plumb_engine::view::totals::{Checksum, Totals};
 use plumb_engine::{EngineError, Instance, Setting, Settings};
-use plumb_events::SortServerSummary;
-use plumb_events::{Direction, IoStream, LatencyHistogram, Period, PhaseSpan, Profile, Snapshot, clock};
+use plumb_events::{
+    Direction, IoStream, LatencyHistogram, Period, PhaseSpan, PoolCounts, Profile, Snapshot,
+    SortServerSummary, clock,
+};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{self, DiskStats, OpenFlags, ProcessIo, Residency, ResidentMemory};
 use plumb_io::{DirectIo, Disk, File};
 use plumb_record::trace::RunTrace;
-use plumb_record::{BufferWaits, Check, DeviceLimits, ParameterRow};
+use plumb_record::{
+    BufferWaits, Check, DeviceLimits, Interval, IoFile, IoTally, ParameterRow, PoolBlocks, PoolStats,
+    ScanInstance, SortBuild,
+};
 use plumb_study::disturbance::{Stretch, Watched};
 use plumb_study::machine::{self, CpuTimes};
 use plumb_study::sampler::Looks;
@@ -85,7 +89,6 @@ pub struct Asked {
 impl Asked {
     /// Returns the request of a command on a user's own data, which has neither seed nor
     /// parameters. The caller fills in workload, data and command line.
-    #[must_use]
     pub fn of_own_data(begin: Nanos) -> Asked {
         Asked {
             workload: String::new(),
@@ -113,7 +116,6 @@ pub struct PlaceAsked {
 
 impl PlaceAsked {
     /// Reads the device numbers of a word's directories.
-    #[must_use]
     pub fn of(word: &str, value: &str) -> PlaceAsked {
         let directories = value.split(',').map(|directory| {
             let path = path_of_text(directory);
@@ -172,9 +174,8 @@ pub struct Inside {
 }
 
 impl Inside {
-    #[must_use]
     pub fn of(instance: &Instance) -> Inside {
-        let tablespace = |found: &plumb_engine::storage::tablespace::Tablespace| TablespaceFacts {
+        let tablespace = |found: &Tablespace| TablespaceFacts {
             purpose: found.purpose,
             block_size: found.block_size,
             extent_blocks: found.extent_blocks,
@@ -220,19 +221,16 @@ impl Inside {
         }
     }
 
-    #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &TablespaceFacts {
         let found = self.tablespaces.iter().find(|tablespace| tablespace.purpose == purpose);
         found.expect("what is asked about is in every database")
     }
 
-    #[must_use]
     pub fn cache(&self) -> &CacheFacts {
         &self.caches[0]
     }
 
     /// True if the files are in memory, so that nothing about files can be observed.
-    #[must_use]
     pub fn in_memory(&self) -> bool {
         matches!(self.access.disk, Disk::Memory(_))
     }
@@ -281,7 +279,6 @@ pub struct MixPoint {
 
 impl Evidence {
     /// Collects the evidence of a run whose database is still open.
-    #[must_use]
     pub fn of(
         instance: &Instance,
         asked: Asked,
@@ -329,7 +326,6 @@ impl Evidence {
 
 /// Returns the checks of a verification that passed. A failed one is
 /// a single check named `subject`.
-#[must_use]
 pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<Check> {
     let passed = |line: CheckLine| Check {
         name: line.name,
@@ -344,9 +340,6 @@ pub fn checks(found: Result<Vec<CheckLine>, EngineError>, subject: &str) -> Vec<
         }
     }
 }
-
-/// Requests, bytes and nanoseconds of service time, from the counters of `io`.
-pub type Transfers = (u64, u64, u64);
 
 /// The work done, with the counters read around it.
 #[derive(Debug, Clone)]
@@ -364,13 +357,14 @@ pub struct Measured {
     pub disks: BTreeMap<String, DiskStats>,
     pub files: Vec<FileEvidence>,
     /// The buffer caches, in the order of [`Inside::caches`].
-    pub pools: Vec<PoolSeen>,
+    pub pools: Vec<PoolStats>,
     pub host_cpu: Option<plumb_record::HostCpu>,
     pub process: Option<plumb_record::ProcessUse>,
     /// Counters of the whole machine, for circumstances.
     pub(crate) machine: Stretch,
-    /// Intervals between the snapshots within the work; empty if none were requested.
-    pub cuts: Vec<Cut>,
+    /// Rows between the snapshots within the work, with times of the monotonic clock; empty if none
+    /// were requested.
+    pub cuts: Vec<Interval>,
     /// The io-wq workers at the start, and the largest number seen.
     pub io_wq_workers: (usize, usize),
     /// The resident set, with its peak since the start if `peak_is_of_work`.
@@ -379,16 +373,6 @@ pub struct Measured {
     pub peak_is_of_work: bool,
     /// Every request, if a trace was requested.
     pub trace: Option<RunTrace>,
-}
-
-/// A buffer cache during the work, and its blocks at the end of it.
-#[derive(Debug, Clone)]
-pub struct PoolSeen {
-    pub block_size: BlockSize,
-    pub frames: u64,
-    pub counts: PoolCounts,
-    /// Cached blocks by tablespace, counted before anything reads through the cache to verify.
-    pub census: Vec<CachedBlocks>,
 }
 
 /// Summary of the work by the engine.
@@ -411,17 +395,9 @@ pub struct Done {
     /// The copy of rows, if it was the work.
     pub copy: Option<CopyDone>,
     /// Builds at the same time; empty for a single one.
-    pub sorters: Vec<SorterDone>,
+    pub sorters: Vec<SortBuild>,
     /// Users that read while the work ran, if there were any.
     pub users: Option<UsersDone>,
-}
-
-/// One of several index builds at the same time.
-#[derive(Debug, Clone)]
-pub struct SorterDone {
-    pub index: String,
-    pub elapsed: Nanos,
-    pub servers: Vec<SortServerSummary>,
 }
 
 /// A copy of rows into another table.
@@ -458,62 +434,49 @@ pub struct ScanDone {
 /// Scan of a share of the table by one instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceDone {
-    pub name: String,
-    pub extents: u64,
-    /// Bytes of the blocks of its extents, times its streams.
-    pub share_bytes: u64,
-    pub rows: u64,
-    pub elapsed_ns: u64,
+    pub seen: ScanInstance,
     /// Bytes that the kernel fetched from a device for the instance; `None` if unknown, and for
     /// this process.
     pub fetched: Option<u64>,
-    pub direct_reads: Transfers,
-    pub cache_reads: Transfers,
-    pub writes: Transfers,
 }
 
-impl InstanceDone {
-    /// Adds up the requests of a period. Counts of streams have no service times.
-    pub fn with_io(self, period: &Period) -> InstanceDone {
-        let sum = |is: &dyn Fn(IoStream) -> bool| {
-            let streams = IoStream::ALL.iter().filter(|stream| is(**stream));
-            streams.fold((0, 0, 0), |sum: Transfers, stream| {
-                let seen = period.stream(*stream);
-                (sum.0 + seen.count, sum.1 + seen.bytes, 0)
-            })
-        };
-        InstanceDone {
-            direct_reads: sum(&|stream| stream == IoStream::TableReads),
-            cache_reads: sum(&|stream| stream == IoStream::CacheReads),
-            writes: sum(&|stream| stream.direction() == Direction::Write),
-            ..self
-        }
+/// Fills in the requests of a period. Counts of streams have no service times.
+pub fn with_io(instance: ScanInstance, period: &Period) -> ScanInstance {
+    let sum = |is: &dyn Fn(IoStream) -> bool| {
+        let streams = IoStream::ALL.iter().filter(|stream| is(**stream));
+        let seen = streams.map(|stream| period.stream(*stream));
+        seen.fold(IoTally::default(), |sum, seen| IoTally {
+            requests: sum.requests + seen.count,
+            bytes: sum.bytes + seen.bytes,
+            ..sum
+        })
+    };
+    ScanInstance {
+        direct_reads: sum(&|stream| stream == IoStream::TableReads),
+        cache_reads: sum(&|stream| stream == IoStream::CacheReads),
+        writes: sum(&|stream| stream.direction() == Direction::Write),
+        ..instance
     }
 }
 
 impl ScanDone {
     /// Returns the instances that scanned. Without others it is this process.
-    #[must_use]
-    pub fn instances_of(&self, period: &Period) -> Vec<InstanceDone> {
+    pub fn instances_of(&self, period: &Period) -> Vec<ScanInstance> {
         if !self.instances.is_empty() {
-            return self.instances.clone();
+            return self.instances.iter().map(|instance| instance.seen.clone()).collect();
         }
-        let own = InstanceDone {
+        let own = ScanInstance {
             name: "this process".to_string(),
             extents: self.extents,
             share_bytes: self.bytes(),
             rows: self.streams.iter().map(|stream| stream.totals.row_count).sum(),
             elapsed_ns: period.elapsed.0,
-            fetched: None,
-            direct_reads: (0, 0, 0),
-            cache_reads: (0, 0, 0),
-            writes: (0, 0, 0),
+            ..ScanInstance::default()
         };
-        vec![own.with_io(period)]
+        vec![with_io(own, period)]
     }
 
     /// Returns the bytes that all streams should have read.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.block_count * self.block_bytes * self.streams.len() as u64
     }
@@ -545,7 +508,6 @@ pub struct LogDone {
 }
 
 impl LogDone {
-    #[must_use]
     pub fn of(log: &Log, start: Option<LogStart>) -> LogDone {
         let files = log.files().count() as u64;
         LogDone {
@@ -609,7 +571,6 @@ pub struct SlobDone {
 }
 
 impl SlobDone {
-    #[must_use]
     pub fn of(spec: &SlobSpec) -> SlobDone {
         SlobDone {
             spec: spec.clone(),
@@ -657,17 +618,14 @@ impl SlobDone {
         self.schemas.extend(&part.schemas);
     }
 
-    #[must_use]
     pub fn count_of(&self, kind: Kind) -> u64 {
         self.responses[kind as usize].count()
     }
 
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.responses.iter().map(LatencyHistogram::count).sum()
     }
 
-    #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows_read + self.rows_updated + self.rows_scanned
     }
@@ -706,7 +664,6 @@ pub struct ImportDone {
 
 impl Done {
     /// Returns the sort servers; empty without a sort.
-    #[must_use]
     pub fn servers(&self) -> &[SortServerSummary] {
         self.sort.as_ref().map_or(&[], |sort| &sort.servers)
     }
@@ -724,7 +681,6 @@ pub enum FileRole {
 }
 
 impl FileRole {
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             FileRole::Data(purpose) => purpose.name(),
@@ -740,10 +696,8 @@ impl FileRole {
 pub struct FileEvidence {
     pub role: FileRole,
     pub path: PathBuf,
-    pub reads: Transfers,
-    pub writes: Transfers,
-    /// Reads and writes by size, with waits.
-    pub moves: FileMoves,
+    /// Requests to it in the form of the record.
+    pub io: IoFile,
     /// The open flags; `None` for a file in memory, or without /proc.
     pub flags: Option<OpenFlags>,
     /// Pages in the page cache before the work.
@@ -797,21 +751,16 @@ impl Reading {
 }
 
 /// Returns the observations of a file that was opened for the work.
-#[must_use]
 pub fn of_plain_file(
     role: FileRole,
     path: &Path,
     file: &File,
     cached_before: Option<Residency>,
 ) -> FileEvidence {
-    let moves = FileMoves::of(file, BufferWaits::default());
-    let [reads, writes] = moves.totals();
     FileEvidence {
         role,
         path: path.to_path_buf(),
-        reads,
-        writes,
-        moves,
+        io: FileMoves::of(file, BufferWaits::default()).row(role, file, None),
         flags: file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
         cached_before,
         cached_after: residency(file),
@@ -819,25 +768,6 @@ pub fn of_plain_file(
         length: file.length().ok().map(Bytes),
         device: device_number(path),
     }
-}
-
-/// Returns the counters of each log file so far, and its pages in the page cache.
-#[must_use]
-pub fn before_log(log: &Log) -> Vec<(FileMoves, Option<Residency>)> {
-    let of = |file: &File| (FileMoves::of(file, BufferWaits::default()), residency(file));
-    log.files().map(of).collect()
-}
-
-/// Returns the observations of the log files since `before`.
-#[must_use]
-pub fn of_log(log: &Log, before: &[(FileMoves, Option<Residency>)]) -> Vec<FileEvidence> {
-    let files = log.files().zip(before).map(|(file, (before, cached))| {
-        let seen = of_plain_file(FileRole::Log, file.path(), file, *cached);
-        let moves = seen.moves.since(before);
-        let [reads, writes] = moves.totals();
-        FileEvidence { reads, writes, moves, ..seen }
-    });
-    files.collect()
 }
 
 /// Does work between two readings; it returns its summary, and the files of its own that it used.
@@ -854,8 +784,13 @@ pub fn around(
     let earlier = watched.read();
     let ([before, after], cuts, (outcome, plain)) = snapshots::around(instance, devices, work)?;
     let machine = Stretch::between(&watched, &earlier, &watched.read());
-    let pools = pools(instance, [&before, &after]);
-    let mut files = file_evidence(instance, &before, &after, cached_before);
+    let pools = pools(instance, [&before, &after]).zip(instance.caches().iter());
+    let pools = pools.map(|(pool, cache)| PoolStats {
+        census: cache.census().iter().map(cached_blocks).collect(),
+        ..pool
+    });
+    let pools = pools.collect();
+    let mut files = file_evidence(instance, [&before, &after], cached_before);
     files.extend(plain);
     Ok(Measured {
         outcome,
@@ -880,6 +815,26 @@ pub fn around(
     })
 }
 
+/// Does work that is logged between two readings; returns also the log and its files.
+pub fn around_logged(
+    instance: &Instance,
+    devices: &[DeviceDescription],
+    log: &Log,
+    start: Option<LogStart>,
+    work: impl FnOnce() -> Result<Done, EngineError>,
+) -> Result<Measured, EngineError> {
+    let counted = |file: &File| FileMoves::of(file, BufferWaits::default());
+    let before: Vec<_> = log.files().map(|file| (counted(file), residency(file))).collect();
+    around(instance, devices, || {
+        let done = Done { log: Some(LogDone::of(log, start)), ..work()? };
+        let files = log.files().zip(before).map(|(file, (before, cached))| FileEvidence {
+            io: counted(file).since(&before).row(FileRole::Log, file, None),
+            ..of_plain_file(FileRole::Log, file.path(), file, cached)
+        });
+        Ok((done, files.collect()))
+    })
+}
+
 fn difference(
     later: &BTreeMap<String, DiskStats>,
     earlier: &BTreeMap<String, DiskStats>,
@@ -889,12 +844,10 @@ fn difference(
 }
 
 fn residencies(instance: &Instance) -> Vec<Option<Residency>> {
-    let files = instance.tablespaces().iter().flat_map(|tablespace| &tablespace.files);
-    files.map(|file| residency(&file.file)).collect()
+    data_files(instance).map(|(_, file)| residency(file)).collect()
 }
 
 /// Returns the pages of a file in the page cache.
-#[must_use]
 pub fn residency(file: &File) -> Option<Residency> {
     readings::residency(file.descriptor()?, Bytes(file.length().ok()?)).ok()
 }
@@ -903,47 +856,45 @@ fn pages_untold(file: &File) -> Option<&'static str> {
     readings::pages_untold(file.descriptor()?)
 }
 
-/// Returns the work of each cache between two readings, with its blocks as they are now.
-fn pools(instance: &Instance, [before, after]: [&Reading; 2]) -> Vec<PoolSeen> {
+/// Returns the work of each cache between two readings.
+fn pools(instance: &Instance, [before, after]: [&Reading; 2]) -> impl Iterator<Item = PoolStats> {
     let counts = after.pools.iter().zip(&before.pools).map(|(later, earlier)| later.since(earlier));
-    let seen = |(cache, counts): (&BufferCache, PoolCounts)| PoolSeen {
-        block_size: cache.block_size(),
-        frames: cache.options().frame_count as u64,
+    instance.caches().iter().zip(counts).map(|(cache, counts)| PoolStats {
+        block_bytes: cache.block_size().bytes() as u64,
+        buffers: cache.options().frame_count as u64,
         counts,
-        census: cache.census(),
-    };
-    instance.caches().iter().zip(counts).map(seen).collect()
+        census: Vec::new(),
+    })
+}
+
+fn cached_blocks(row: &CachedBlocks) -> PoolBlocks {
+    PoolBlocks { tablespace: row.purpose.name().to_string(), blocks: row.blocks, dirty: row.dirty }
+}
+
+/// Returns the requests to each data file between two readings.
+fn file_rows(instance: &Instance, [before, after]: [&Reading; 2]) -> Vec<IoFile> {
+    let counted = after.files.iter().zip(&before.files).map(|(later, earlier)| later.since(earlier));
+    let rows = data_files(instance).zip(counted);
+    rows.map(|((tablespace, file), moves)| {
+        moves.row(FileRole::Data(tablespace.purpose), file, Some(tablespace.block_size))
+    })
+    .collect()
+}
+
+fn data_files(instance: &Instance) -> impl Iterator<Item = (&Tablespace, &File)> {
+    let tablespaces = instance.tablespaces().iter();
+    tablespaces.flat_map(|found| found.files.iter().map(move |file| (found, &*file.file)))
 }
 
 fn file_evidence(
     instance: &Instance,
-    before: &Reading,
-    after: &Reading,
+    readings: [&Reading; 2],
     cached_before: Vec<Option<Residency>>,
 ) -> Vec<FileEvidence> {
-    let files = instance.tablespaces().iter().flat_map(|tablespace| {
-        let role = FileRole::Data(tablespace.purpose);
-        tablespace.files.iter().map(move |file| (role, file))
-    });
-    let counted = before.files.iter().zip(&after.files);
-    let cached = cached_before.into_iter().zip(residencies(instance));
-    let rows = files.zip(counted).zip(cached);
-    rows.map(|(((role, file), (earlier, later)), (cached_before, cached_after))| {
-        let moves = later.since(earlier);
-        let [reads, writes] = moves.totals();
-        FileEvidence {
-            role,
-            path: file.file.path().to_path_buf(),
-            reads,
-            writes,
-            moves,
-            flags: file.file.descriptor().and_then(|descriptor| readings::open_flags(descriptor).ok()),
-            cached_before,
-            cached_after,
-            pages_untold: pages_untold(&file.file),
-            length: file.file.length().ok().map(Bytes),
-            device: device_number(file.file.path()),
-        }
+    let rows = data_files(instance).zip(file_rows(instance, readings)).zip(cached_before);
+    rows.map(|(((tablespace, file), io), cached_before)| FileEvidence {
+        io,
+        ..of_plain_file(FileRole::Data(tablespace.purpose), file.path(), file, cached_before)
     })
     .collect()
 }

@@ -17,7 +17,7 @@
 //! Rejected: a queue of extents that instances ask for, because each answer would then depend on
 //! the others' speed, and the bytes of an instance could not be held against its share.
 
-use crate::evidence::InstanceDone;
+use crate::evidence::{InstanceDone, with_io};
 use crate::settings;
 use plumb_engine::parallel::servers;
 use plumb_engine::view::predicate::Predicate;
@@ -26,6 +26,7 @@ use plumb_engine::view::{ExtentShare, TableView, positions};
 use plumb_engine::{EngineError, Instance, Setting, Settings};
 use plumb_events::{Cancel, Phase, Role, Session, clock};
 use plumb_host::readings::ProcessIo;
+use plumb_record::ScanInstance;
 use plumb_types::{Number, NumberSum};
 use plumb_units::{Nanos, path_of_text, path_text};
 use serde::{Deserialize, Serialize};
@@ -118,7 +119,7 @@ pub fn scan<T>(
 
 /// Adds up the answers, stream by stream.
 fn together(found: &[Found], scans: &Scans) -> Result<Together, EngineError> {
-    let elapsed = Nanos(found.iter().map(|one| one.done.elapsed_ns).max().unwrap_or(0));
+    let elapsed = Nanos(found.iter().map(|one| one.done.seen.elapsed_ns).max().unwrap_or(0));
     let mut streams = vec![(Totals::of_none(scans.columns.len()), elapsed); scans.streams];
     for one in found {
         for ((totals, _), (scanned, row_count, row_sum, sums)) in streams.iter_mut().zip(&one.streams) {
@@ -212,7 +213,7 @@ impl Running {
         match serde_json::from_str(&line) {
             Ok(Answer::Done(found)) => {
                 let mut found = *found;
-                found.done.name.clone_from(&self.name);
+                found.done.seen.name.clone_from(&self.name);
                 Ok(found)
             }
             Ok(Answer::Failed(why)) => Err(self.fails(&why)),
@@ -313,22 +314,18 @@ fn answer(
     let period = instance.recorder.snapshot().since(&before);
     let fetched = ProcessIo::read().ok().zip(of_kernel).map(|(now, then)| now.since(&then).read_bytes.0);
     let block_bytes = instance.tablespace(view.tablespace()).block_size.bytes() as u64;
-    let done = InstanceDone {
-        name: String::new(),
+    let seen = ScanInstance {
         extents: view.extents_of(share).len() as u64,
         share_bytes: view.block_count(share) * block_bytes * scans.streams as u64,
         rows: streams.iter().map(|totals| totals.row_count).sum(),
         elapsed_ns: elapsed.0,
-        fetched,
-        direct_reads: (0, 0, 0),
-        cache_reads: (0, 0, 0),
-        writes: (0, 0, 0),
+        ..ScanInstance::default()
     };
     let text = |totals: &Totals| totals.sums.iter().map(ToString::to_string).collect();
     let streams = streams.iter();
     let streams =
         streams.map(|totals| (totals.scanned, totals.row_count, totals.row_sum, text(totals))).collect();
-    Ok(Some(Found { streams, done: done.with_io(&period) }))
+    Ok(Some(Found { streams, done: InstanceDone { seen: with_io(seen, &period), fetched } }))
 }
 
 /// Runs scans of the same share at once, each in a session of its own.

@@ -105,13 +105,11 @@ pub struct LoopMount {
 }
 
 /// Returns the mount point of this process's file system of this kind below a path.
-#[must_use]
 pub fn mount_point(path: &Path, kind: FileSystem) -> PathBuf {
     directory(path, kind).join(MOUNTED)
 }
 
 /// Returns the directory of that file system, with its image.
-#[must_use]
 pub fn directory(path: &Path, kind: FileSystem) -> PathBuf {
     path.join(format!("{PREFIX}{}-{}", kind.name, std::process::id()))
 }
@@ -153,7 +151,6 @@ impl LoopMount {
         Ok(made)
     }
 
-    #[must_use]
     pub fn mounted(&self) -> PathBuf {
         self.directory.join(MOUNTED)
     }
@@ -264,7 +261,6 @@ fn devices_over(directory: &Directory) -> io::Result<Vec<LoopDevice>> {
 }
 
 /// True if a study file and a list of directories can contain the path.
-#[must_use]
 pub fn is_plain(path: &Path) -> bool {
     !path.as_os_str().as_bytes().iter().any(|byte| b",\"\\\n".contains(byte))
 }

@@ -55,7 +55,6 @@ impl Placed {
         ("log_path", Placed::Log),
     ];
 
-    #[must_use]
     pub fn of(word: &str) -> Option<Placed> {
         Placed::WORDS.iter().find(|(name, _)| *name == word).map(|(_, placed)| *placed)
     }
@@ -105,7 +104,6 @@ impl Placement {
         Placement { home: log.unwrap_or(rest), users, temp, indx, log_apart }
     }
 
-    #[must_use]
     pub fn places(&self) -> Places<'_> {
         Places {
             home: &self.home,
@@ -139,7 +137,6 @@ impl Room {
 }
 
 impl<'a> Places<'a> {
-    #[must_use]
     pub fn in_one(home: &'a Path) -> Places<'a> {
         Places { home, home_argument: "--path", users: &[], temp: &[], indx: &[] }
     }
@@ -158,7 +155,6 @@ impl<'a> Places<'a> {
         named
     }
 
-    #[must_use]
     pub fn tables(&self) -> Vec<&Path> {
         match self.users {
             [] => vec![self.home],
@@ -236,7 +232,6 @@ pub fn require_space(device: &DeviceDescription, needed: u64) -> Result<(), RunE
 
 /// Returns an unused name for directories in these places: `STEM-PID`. If a dead process with that
 /// number left one, a number is appended.
-#[must_use]
 pub fn free_name(places: &Places<'_>, stem: &str) -> String {
     let taken = |name: &String| places.named().iter().any(|(_, path)| path.join(name).exists());
     let first = format!("{stem}-{}", std::process::id());

@@ -3,8 +3,13 @@
 use plumb_events::{
     Direction, Event, Function, IoStream, Period, SessionKind, SessionTotals, Statistic, StreamTotals,
 };
-use plumb_record::{IoFunction, IoTally, LargeRequests, SessionTime, StatisticRow, WaitEvent};
+use plumb_host::readings::{DiskStats, ProcessIo, RequestCounts};
+use plumb_io::Moves;
+use plumb_record::{
+    Interval, IoDevice, IoFunction, IoTally, KernelIo, LargeRequests, SessionTime, StatisticRow, WaitEvent,
+};
 use plumb_units::Nanos;
+use std::collections::BTreeMap;
 
 /// Counters of a period, and its database time.
 #[derive(Debug, Clone)]
@@ -16,26 +21,28 @@ pub struct Counted {
 }
 
 impl Counted {
-    #[must_use]
     pub fn of(period: &Period) -> Counted {
         let statistics = Statistic::ALL.iter().map(|statistic| period.statistic(*statistic));
         Counted { db_time: period.db_time(), db_cpu: period.db_cpu(), statistics: statistics.collect() }
     }
 
-    /// Adds the counters of the next period.
-    pub fn add(&mut self, next: &Counted) {
-        (self.db_time, self.db_cpu) = (self.db_time + next.db_time, self.db_cpu + next.db_cpu);
-        for (total, more) in self.statistics.iter_mut().zip(&next.statistics) {
-            *total += more;
+    /// Returns the counters behind the rows of an interval.
+    pub fn of_rows(rows: &Interval) -> Counted {
+        let total = |statistic: &Statistic| {
+            let row = rows.statistics.iter().find(|row| row.name == statistic.name());
+            row.map_or(0, |row| row.total)
+        };
+        Counted {
+            db_time: Nanos(rows.db_time_ns),
+            db_cpu: Nanos(rows.db_cpu_ns),
+            statistics: Statistic::ALL.iter().map(total).collect(),
         }
     }
 
-    #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.statistics[statistic as usize]
     }
 
-    #[must_use]
     pub fn statistics(&self) -> Vec<StatisticRow> {
         let row = |statistic: &Statistic| StatisticRow {
             name: statistic.name().to_string(),
@@ -47,7 +54,6 @@ impl Counted {
 }
 
 /// Returns the events that sessions of a kind waited for, in the order of their table.
-#[must_use]
 pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
     let waited = |event: &Event| {
         let total = period.event(*event, kind);
@@ -65,7 +71,6 @@ pub fn events(period: &Period, kind: SessionKind) -> Vec<WaitEvent> {
 }
 
 /// Returns the parts of each session's time.
-#[must_use]
 pub fn sessions(period: &Period) -> Vec<SessionTime> {
     period.sessions.iter().map(session_time).collect()
 }
@@ -94,7 +99,6 @@ fn short_name(session: &SessionTotals) -> String {
 }
 
 /// Returns requests and bytes by stream and function.
-#[must_use]
 pub fn functions(period: &Period) -> Vec<IoFunction> {
     IoStream::ALL.iter().flat_map(|stream| functions_of(period, *stream)).collect()
 }
@@ -130,4 +134,34 @@ fn row(stream: IoStream, function: Function, total: &StreamTotals) -> IoFunction
         writes,
         large: Some(LargeRequests { reads: large_reads, writes: large_writes }),
     }
+}
+
+/// Returns the tally of requests that `io` counted.
+pub fn tally(moved: Moves) -> IoTally {
+    IoTally { requests: moved.requests, bytes: moved.bytes, time_ns: Some(moved.nanos) }
+}
+
+/// Returns the block devices with requests in this period.
+pub fn devices(disks: &BTreeMap<String, DiskStats>) -> Vec<IoDevice> {
+    let tally = |counts: &RequestCounts| IoTally {
+        requests: counts.completed,
+        bytes: counts.bytes.0,
+        time_ns: Some(counts.time.0),
+    };
+    let disks = disks.iter().filter(|(_, disk)| disk.reads.completed + disk.writes.completed > 0);
+    disks
+        .map(|(name, disk)| IoDevice {
+            device: name.clone(),
+            reads: tally(&disk.reads),
+            writes: tally(&disk.writes),
+            busy_ns: Some(disk.io_time.0),
+            weighted_ns: Some(disk.weighted_io_time.0),
+        })
+        .collect()
+}
+
+/// Returns the bytes that the kernel moved for this process. If all files are direct is not known
+/// here.
+pub fn kernel(moved: ProcessIo) -> KernelIo {
+    KernelIo { read_bytes: moved.read_bytes.0, written_bytes: moved.write_bytes.0, all_direct: false }
 }

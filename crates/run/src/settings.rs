@@ -11,7 +11,6 @@ use plumb_units::Bytes;
 
 /// Returns a setting's value as typed, in one form for each value: `4M`, whether it was
 /// given as `4m` or `4096K`.
-#[must_use]
 pub fn shown(settings: &Settings, setting: Setting) -> String {
     match (setting.row().domain, settings.optional_number(setting)) {
         (Domain::Size(..) | Domain::PowerOfTwo(..) | Domain::BlockSize, Some(bytes)) => {
@@ -23,7 +22,6 @@ pub fn shown(settings: &Settings, setting: Setting) -> String {
 }
 
 /// Returns the log's choice for a setting with the value `auto`.
-#[must_use]
 pub fn of_log(settings: &Settings, setting: Setting, log: &LogDone) -> Option<String> {
     let taken = match setting {
         Setting::LogSyncMethod => log.sync.method.name(),
@@ -59,7 +57,6 @@ pub fn effective(instance: &Instance, log: Option<&Log>) -> Result<Vec<String>, 
 }
 
 /// Hash of the settings in a record, FNV-1a with 64 bits: equal hashes are equal configurations.
-#[must_use]
 pub fn hash(settings: &Settings) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for setting in settings.recorded() {

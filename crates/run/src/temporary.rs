@@ -20,12 +20,11 @@ use plumb_host::owner::{MARK, Owner};
 use plumb_io::named_directory;
 use plumb_study::{Observer, Stage};
 use plumb_units::Bytes;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
 /// A database that exists as long as this guard.
 #[derive(Debug)]
@@ -119,7 +118,6 @@ impl Temporary {
     }
 
     /// Returns the database, which must be open. Panics after [`Temporary::close`].
-    #[must_use]
     pub fn instance(&self) -> &Instance {
         self.instance.as_ref().expect("there until it is closed")
     }
@@ -162,7 +160,6 @@ impl Drop for Temporary {
 static LEFT: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Takes the lines that say which directories could not be removed, and why.
-#[must_use]
 pub fn left() -> Vec<String> {
     std::mem::take(&mut LEFT.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -13,17 +13,17 @@
 //! Limits: threads of a process are followed from their creation. A new process of a name that was
 //! asked for is found within a second.
 
-use crate::descriptor::Raw;
 use crate::error::SnoopError;
-use crate::event::{Decoders, Event, Role, What};
-use crate::extents::Extents;
-use crate::join::{Joiner, Sink, Unjoined};
-use crate::live::Live;
-use crate::names::Names;
-use crate::process::Processes;
-use crate::syscalls::Effect;
+use crate::kernel::event::{Decoders, Event, Role, What};
+use crate::kernel::syscalls::Effect;
+use crate::kernel::tracefs::{self, Handle, Instance};
+use crate::owner::descriptor::Raw;
+use crate::owner::extents::Extents;
+use crate::owner::join::{Joiner, Sink, Unjoined};
+use crate::owner::names::Names;
+use crate::owner::process::Processes;
+use crate::shown::live::Live;
 use crate::target::{self, SnoopTarget};
-use crate::tracefs::{self, Handle, Instance};
 use plumb_events::clock;
 use plumb_host::process::{self, Started};
 use plumb_record::{Snoop, SnoopBuffer};
@@ -239,7 +239,6 @@ impl Capture {
     }
 
     /// True if a traced process lives. A trace by name waits for others of its name.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         matches!(self.target, SnoopTarget::Name(_)) || self.processes.live() > 0
     }
@@ -260,7 +259,6 @@ impl Capture {
     }
 
     /// Returns the sums of what a receiver got, with the kernel's counts of events.
-    #[must_use]
     pub fn sums(&self, live: &Live) -> Snoop {
         let mut snoop = live.tally().record(&self.processes, &mut Extents::default());
         self.count(&mut snoop);
@@ -268,7 +266,6 @@ impl Capture {
     }
 
     /// Returns the directories of the kernel's buffers, which exist until this is dropped.
-    #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
         self.starters.iter().map(Handle::path).collect()
     }
@@ -307,7 +304,6 @@ impl Capture {
     }
 
     /// Returns the number of events that were read.
-    #[must_use]
     pub fn decoded(&self) -> u64 {
         self.decoded
     }

@@ -79,7 +79,6 @@ pub enum SnoopError {
 
 impl SnoopError {
     /// Returns the error for a file of tracefs; a refusal has a cure of its own.
-    #[must_use]
     pub fn of_file(path: PathBuf, what: &'static str, source: io::Error) -> SnoopError {
         match source.kind() {
             io::ErrorKind::PermissionDenied => {

@@ -26,12 +26,12 @@
 
 use crate::capture::start_followed;
 use crate::error::SnoopError;
-use crate::event::comm_text;
-use crate::format::{Format, Slot};
-use crate::page;
-use crate::process::{Processes, disk_name};
+use crate::kernel::event::comm_text;
+use crate::kernel::format::{Format, Slot};
+use crate::kernel::page;
+use crate::kernel::tracefs::{self, Handle, Instance};
+use crate::owner::process::{Processes, disk_name};
 use crate::target::{self, SnoopTarget};
-use crate::tracefs::{self, Handle, Instance};
 use plumb_host::process::{self, Started};
 use plumb_units::visible;
 use std::collections::{HashMap, VecDeque};
@@ -258,13 +258,11 @@ impl Flow {
     }
 
     /// Returns the directories of the kernel's buffers.
-    #[must_use]
     pub fn directories(&self) -> Vec<std::path::PathBuf> {
         vec![self.calls.handle().path(), self.disk.handle().path()]
     }
 
     /// True unless a command was started and has ended.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         self.command.as_ref().is_none_or(|started| !started.has_ended())
     }
@@ -362,7 +360,6 @@ impl Flow {
     }
 
     /// Returns the flows and the cost of seeing them.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut kinds: Vec<Kind> = self.flows.keys().copied().collect();

@@ -7,6 +7,10 @@
 //!                                        └──> [tally, pattern, map] ──> record::Snoop
 //! ```
 //!
+//! Folders, each using only those before it: `kernel` (tracefs, pages, events), `owner` (whose call
+//! or request it is), `sums` (what a record keeps), `shown` (lines, tables, the record). `capture`
+//! joins them; `flow` and `sample` are programs of their own.
+//!
 //! The call view is what a program asked of the kernel: offset in a file, bytes, time in the call.
 //! The device view is what a disk was asked to do: sector, bytes, time in the queue and at the
 //! disk. They differ, by the page cache, the file system and its journal, and the difference is the
@@ -20,27 +24,17 @@
 //! calls. 32-bit programs have other numbers of calls and are not seen. libaio's requests show at
 //! the disk; their calls are those that submit.
 
-mod capture;
-mod descriptor;
 mod error;
-mod event;
-mod extents;
-mod flow;
-mod format;
-mod join;
-mod live;
-mod map;
-mod names;
-mod page;
-mod pattern;
-mod process;
-mod record;
-mod sample;
-mod syscalls;
-mod tally;
 mod target;
-mod text;
-mod tracefs;
+
+mod kernel;
+mod owner;
+mod shown;
+mod sums;
+
+mod capture;
+mod flow;
+mod sample;
 
 /// Makes tests that start processes take turns: the end of a command ends all children.
 #[cfg(test)]
@@ -52,9 +46,9 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
 pub use capture::Capture;
 pub use error::SnoopError;
 pub use flow::Flow;
-pub use live::{Live, Show};
-pub use record::{WORKLOAD, record, sampled};
+pub use kernel::tracefs::{TraceLeftover, is_refusal};
 pub use sample::ProcSampling;
+pub use shown::live::{Live, Show};
+pub use shown::record::{WORKLOAD, record, sampled};
+pub use shown::text::sums;
 pub use target::SnoopTarget;
-pub use text::sums;
-pub use tracefs::{TraceLeftover, is_refusal};

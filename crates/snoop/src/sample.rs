@@ -14,11 +14,12 @@
 //! Y2 A figure that could not be read has no row. A process of another user is named with the
 //! reason, and a target without a readable process is an error.
 
-use crate::descriptor::{self, FileKind};
 use crate::error::SnoopError;
+use crate::owner::descriptor::{self, FileKind};
 use crate::target::{self, SnoopTarget};
 use plumb_host::kernel::status_field;
 use plumb_host::process::{self, Started};
+use plumb_host::readings::ProcessIo;
 use plumb_record::{Snoop, SnoopAmplification, SnoopCalls, SnoopPart, SnoopRequests};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -45,51 +46,14 @@ pub const LIMITS: [&str; 3] = [
      (`mount -t tracefs nodev /sys/kernel/tracing`)",
 ];
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Io {
-    /// Bytes, calls and bytes at the device, of reads and of writes.
-    bytes: [u64; 2],
-    calls: [u64; 2],
-    device: [u64; 2],
-}
-
-impl Io {
-    fn parse(text: &str) -> Io {
-        let value = |name| status_field(text, name).and_then(|value| value.parse().ok()).unwrap_or(0);
-        Io {
-            bytes: [value("rchar"), value("wchar")],
-            calls: [value("syscr"), value("syscw")],
-            device: [value("read_bytes"), value("write_bytes")],
-        }
-    }
-
-    fn plus(self, other: Io) -> Io {
-        let more = |one: [u64; 2], two: [u64; 2]| [0, 1].map(|side| one[side] + two[side]);
-        Io {
-            bytes: more(self.bytes, other.bytes),
-            calls: more(self.calls, other.calls),
-            device: more(self.device, other.device),
-        }
-    }
-
-    fn since(self, before: Io) -> Io {
-        let less = |one: [u64; 2], two: [u64; 2]| [0, 1].map(|side| one[side].saturating_sub(two[side]));
-        Io {
-            bytes: less(self.bytes, before.bytes),
-            calls: less(self.calls, before.calls),
-            device: less(self.device, before.device),
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 struct Sampled {
     comm: String,
     parent: u32,
-    first: Io,
-    last: Io,
+    first: ProcessIo,
+    last: ProcessIo,
     /// Counters of ended children, which are part of its own (Y1).
-    of_children: Io,
+    of_children: ProcessIo,
     /// True once its counters are part of its parent's.
     is_waited_for: bool,
     positions: HashMap<i32, (String, u64)>,
@@ -97,8 +61,8 @@ struct Sampled {
 
 impl Sampled {
     /// Returns its own figures since the first sample, without those of its children (Y1).
-    fn own(&self) -> Io {
-        self.last.since(self.first).since(self.of_children)
+    fn own(&self) -> ProcessIo {
+        self.last.since(&self.first).since(&self.of_children)
     }
 }
 
@@ -187,12 +151,12 @@ impl ProcSampling {
         let is_command = self.command.is_some();
         let sampled = self.processes.entry(pid).or_insert_with(|| Sampled {
             // A command's counters begin with it; those of a running process before the samples.
-            first: if is_command { Io::default() } else { io },
+            first: if is_command { ProcessIo::default() } else { io },
             ..Sampled::default()
         });
         sampled.comm = comm.to_string();
         sampled.parent = status_field(&status, "PPid").and_then(|pid| pid.parse().ok()).unwrap_or(0);
-        sampled.of_children = sampled.of_children.plus(ended);
+        sampled.of_children.add(&ended);
         sampled.last = io;
         // An ended process keeps its counters until it is waited for, and has no files.
         if is_zombie {
@@ -203,18 +167,19 @@ impl ProcSampling {
     }
 
     /// Returns the counters of children that the process has waited for since the last sample (Y1).
-    fn ended_children(&mut self, parent: u32, status: &str) -> Io {
+    fn ended_children(&mut self, parent: u32, status: &str) -> ProcessIo {
         let ignored = status_field(status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());
         let is_gone = |pid: &u32| !Path::new(&format!("/proc/{pid}")).exists();
         let of_parent = self.processes.iter_mut().filter(|(_, child)| child.parent == parent);
         let ended = of_parent.filter(|(pid, child)| !child.is_waited_for && is_gone(pid));
-        let sum = ended.fold(Io::default(), |sum, (_, child)| {
+        let mut sum = ProcessIo::default();
+        for (_, child) in ended {
             child.is_waited_for = true;
-            sum.plus(child.last)
-        });
+            sum.add(&child.last);
+        }
         // Children of a process that ignores their ends are not added to it.
         let adds = ignored.is_none_or(|mask| mask >> (SIGCHLD - 1) & 1 == 0);
-        if adds { sum } else { Io::default() }
+        if adds { sum } else { ProcessIo::default() }
     }
 
     fn positions(&mut self, pid: u32) {
@@ -231,7 +196,6 @@ impl ProcSampling {
     }
 
     /// True if a target lives. A name waits for others of it.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         self.alive
     }
@@ -260,20 +224,19 @@ impl ProcSampling {
             snoop.cannot_see.push("No sample was taken: the target ended before the first.".to_string());
         }
         snoop.cannot_see.extend(self.refusals());
-        let mut totals = Io::default();
+        let mut totals = ProcessIo::default();
         for (pid, sampled) in &self.processes {
             let io = sampled.own();
+            totals.add(&io);
             for (side, effect) in DIRECTIONS.into_iter().enumerate() {
-                totals.bytes[side] += io.bytes[side];
-                totals.device[side] += io.device[side];
                 snoop.calls.push(SnoopCalls {
                     pid: *pid,
                     process: sampled.comm.clone(),
                     operation: format!("{effect} calls"),
                     effect: effect.to_string(),
                     file: "<all, with sockets and pipes>".to_string(),
-                    calls: io.calls[side],
-                    bytes: io.bytes[side],
+                    calls: [io.syscr, io.syscw][side],
+                    bytes: asked(&io)[side],
                     ..SnoopCalls::default()
                 });
                 snoop.requests.push(SnoopRequests {
@@ -282,13 +245,13 @@ impl ProcSampling {
                     disk: "all".to_string(),
                     flags: effect[..1].to_uppercase(),
                     how: "process".to_string(),
-                    bytes: io.device[side],
+                    bytes: at_device(&io)[side],
                     ..SnoopRequests::default()
                 });
             }
         }
         snoop.calls.extend(self.by_position());
-        snoop.amplification = [0, 1].map(|side| amplification(side, totals)).to_vec();
+        snoop.amplification = [0, 1].map(|side| amplification(side, &totals)).to_vec();
         Ok(snoop)
     }
 
@@ -328,13 +291,21 @@ impl ProcSampling {
 
 const DIRECTIONS: [&str; 2] = ["read", "write"];
 
-fn amplification(side: usize, totals: Io) -> SnoopAmplification {
-    let part = SnoopPart { how: "process".to_string(), bytes: totals.device[side] };
+fn asked(io: &ProcessIo) -> [u64; 2] {
+    [io.rchar.0, io.wchar.0]
+}
+
+fn at_device(io: &ProcessIo) -> [u64; 2] {
+    [io.read_bytes.0, io.write_bytes.0]
+}
+
+fn amplification(side: usize, totals: &ProcessIo) -> SnoopAmplification {
+    let disk_bytes = at_device(totals)[side];
     SnoopAmplification {
         direction: DIRECTIONS[side].to_string(),
-        call_bytes: totals.bytes[side],
-        disk_bytes: totals.device[side],
-        parts: vec![part],
+        call_bytes: asked(totals)[side],
+        disk_bytes,
+        parts: vec![SnoopPart { how: "process".to_string(), bytes: disk_bytes }],
     }
 }
 
@@ -343,8 +314,9 @@ fn io_of(pid: u32) -> PathBuf {
 }
 
 /// Reads the counters of a process. Fails if this user may not, or it has ended.
-fn counters(pid: u32) -> Result<Io, ErrorKind> {
-    fs::read_to_string(io_of(pid)).map(|text| Io::parse(&text)).map_err(|error| error.kind())
+fn counters(pid: u32) -> Result<ProcessIo, ErrorKind> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(ErrorKind::NotFound)?;
+    ProcessIo::of(pid).map_err(|error| error.kind())
 }
 
 #[cfg(test)]
@@ -434,12 +406,5 @@ mod tests {
         sampler.step();
         assert!(sampler.processes.contains_key(&parent), "{:?}", sampler.processes);
         assert!(!sampler.processes.contains_key(&std::process::id()), "{:?}", sampler.processes);
-    }
-
-    #[test]
-    fn counters_are_differences_and_a_missing_one_is_zero() {
-        let later = Io::parse("rchar: 10\nwchar: 7\nsyscr: 3\nread_bytes: 4096\n");
-        let io = later.since(Io::parse("rchar: 4\nwchar: 9\n"));
-        assert_eq!((io.bytes, io.calls, io.device), ([6, 0], [3, 0], [4096, 0]));
     }
 }

@@ -1,9 +1,8 @@
 //! The programs to trace.
 
 use crate::error::SnoopError;
-use std::fmt;
-use std::fs;
 use std::process::Command;
+use std::{fmt, fs};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnoopTarget {
@@ -35,7 +34,6 @@ pub fn command(words: &[String]) -> Result<Command, SnoopError> {
 }
 
 /// Returns the error for a command that cannot be started.
-#[must_use]
 pub fn not_started(words: &[String], source: std::io::Error) -> SnoopError {
     SnoopError::NotStarted { command: words.first().cloned().unwrap_or_default(), source }
 }

@@ -18,7 +18,6 @@ pub struct Canary {
 
 impl Canary {
     /// Runs the loop, and the reads from this file.
-    #[must_use]
     pub fn sing(file: Option<&Path>) -> Canary {
         let cpu_ns = canary::loop_time().0;
         Canary { cpu_ns, read_ns: file.and_then(canary::read_time).map(|time| time.0) }

@@ -225,7 +225,7 @@ impl Stretch {
             own_cpu: later
                 .process
                 .zip(earlier.process)
-                .map(|(later, earlier): (ProcessUse, _)| later.since(&earlier).cpu),
+                .map(|(later, earlier): (ProcessUse, _)| Nanos(later.since(&earlier).cpu_ns)),
             own_io: own_io.map(|(later, earlier)| DiskBytes::of(&later.since(&earlier))),
             unwritten: earlier.unwritten.map_or(0, |bytes| bytes.0.min(written_before)),
             counts_reads: watched.counts_reads,

@@ -13,14 +13,12 @@
 //! its end no figure of it is shown (`analysis`). Its clock stops between interruption and
 //! resumption.
 
-use crate::StudyError;
-use crate::analysis;
 use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop, errors_name};
 use crate::observer::{Observer, Stage};
 use crate::plan::{Cell, Plan, Until};
 use crate::targets::{Failure, NoRecord, Preparation, Target};
-use plumb_events::Cancel;
-use plumb_events::clock;
+use crate::{StudyError, analysis};
+use plumb_events::{Cancel, clock};
 use plumb_units::Nanos;
 use std::collections::BTreeSet;
 

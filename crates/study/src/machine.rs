@@ -14,7 +14,6 @@ const NANOS_PER_TICK: u64 = 10_000_000;
 
 /// Returns the head of a record by this program on this machine, between two times of day. It has
 /// no DB time, command, seed or settings; a caller that has them fills them in.
-#[must_use]
 pub fn header(title: String, workload: &str, [begin, end]: [Duration; 2]) -> Header {
     let build = Build::this();
     Header {
@@ -37,7 +36,6 @@ pub fn header(title: String, workload: &str, [begin, end]: [Duration; 2]) -> Hea
     }
 }
 
-#[must_use]
 pub fn describe() -> Host {
     let word = |path: &str| text(path).unwrap_or_else(|| "unknown".to_string());
     Host {
@@ -54,14 +52,12 @@ pub fn describe() -> Host {
 }
 
 /// Returns the clock that times are read from, with the kernel's name of its source.
-#[must_use]
 pub fn clock_source() -> Option<String> {
     let source = text("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
     Some(format!("CLOCK_MONOTONIC ({source})"))
 }
 
 /// Returns the smallest step of the clock in 4,096 readings.
-#[must_use]
 pub fn clock_precision_ns() -> Option<u64> {
     let mut before = clock::now();
     let mut least = None;
@@ -77,7 +73,6 @@ pub fn clock_precision_ns() -> Option<u64> {
 }
 
 /// Returns the load average over one minute.
-#[must_use]
 pub fn load_average() -> Option<f64> {
     text("/proc/loadavg")?.split_whitespace().next()?.parse().ok()
 }
@@ -94,7 +89,6 @@ pub struct CpuTimes {
 
 impl CpuTimes {
     /// Reads the first line of /proc/stat.
-    #[must_use]
     pub fn read() -> Option<CpuTimes> {
         let stat = fs::read_to_string("/proc/stat").ok()?;
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
@@ -110,7 +104,6 @@ impl CpuTimes {
     }
 
     /// Returns the time added since an earlier reading.
-    #[must_use]
     pub fn since(&self, earlier: &CpuTimes, load_begin: Option<f64>, load_end: Option<f64>) -> HostCpu {
         HostCpu {
             user_ns: self.user.saturating_sub(earlier.user),
@@ -135,14 +128,12 @@ pub struct MemoryStall {
 
 impl MemoryStall {
     /// Reads the file; `None` if the kernel does not provide it.
-    #[must_use]
     pub fn read() -> Option<MemoryStall> {
         MemoryStall::parse(&fs::read_to_string("/proc/pressure/memory").ok()?)
     }
 
     /// Reads the pressure of this process's control group, or of the machine if the kernel
     /// has none for the group.
-    #[must_use]
     pub fn read_own() -> Option<MemoryStall> {
         limits::memory_pressure().and_then(|text| MemoryStall::parse(&text)).or_else(MemoryStall::read)
     }

@@ -81,18 +81,15 @@ impl Plan {
         Ok(Plan { study, design, schedule, until })
     }
 
-    #[must_use]
     pub fn arm_name(&self, arm: usize) -> String {
         self.study.arm_name(&self.design.arms[arm])
     }
 
-    #[must_use]
     pub fn arm_settings(&self, arm: usize) -> Vec<Assignment> {
         self.study.arm_settings(&self.design.arms[arm])
     }
 
     /// Returns the runs of a block in order of execution.
-    #[must_use]
     pub fn block(&self, block: usize) -> Vec<Cell> {
         let slots = self.schedule.block(block);
         let cell = |(index, slot)| Cell { block, position: index + 1, slot, arm: self.schedule.arm_of(slot) };
@@ -111,7 +108,6 @@ impl Plan {
     }
 
     /// Returns facts about the settings that the study gives.
-    #[must_use]
     pub fn setting_facts(&self) -> Vec<SettingFacts> {
         let levels = self.study.factors.iter().flat_map(|factor| &factor.levels);
         let given = self.study.settings.iter().chain(levels.flat_map(|level| &level.settings));
@@ -124,7 +120,6 @@ impl Plan {
     }
 
     /// Returns a warning about a study too short to prove anything; `None` if it is long enough.
-    #[must_use]
     pub fn too_short(&self) -> Option<String> {
         let (blocks, needed) = (self.study.blocks, self.blocks_needed());
         (blocks < needed).then(|| {
@@ -138,20 +133,17 @@ impl Plan {
     }
 
     /// Returns the fewest blocks that can prove the first of the claims.
-    #[must_use]
     pub fn blocks_needed(&self) -> usize {
         blocks_needed(self.study.alpha, self.study.claims.len())
     }
 
     /// Returns the slots of the reference arm.
-    #[must_use]
     pub fn twice(&self) -> (usize, usize) {
         (self.schedule.reference, self.schedule.reference_again())
     }
 
     /// Returns the claim that decides between two arms: it compares them
     /// by the study's own measure.
-    #[must_use]
     pub fn advice_claim(&self) -> Option<usize> {
         let compares = |claim: &crate::definition::Claim| {
             let sides = claim.sides(&self.design);
@@ -166,7 +158,6 @@ impl Plan {
     /// Returns the fewest blocks that can recommend an arm, once every claim is settled. It
     /// has two comparisons per block, with both runs of the reference, and its test is one of
     /// 2K - 3 among K arms.
-    #[must_use]
     pub fn blocks_to_recommend(&self) -> usize {
         let tests = (2 * self.schedule.arms).saturating_sub(3).max(1);
         fewest_blocks(1.0 / 3.0, 2.0 * self.study.alpha / tests as f64)

@@ -22,7 +22,6 @@ pub struct Provenance {
 
 impl Provenance {
     /// Describes a calibration that this program made on this machine.
-    #[must_use]
     pub fn of(calibration: &Calibration, device: &DeviceDescription, command_line: String) -> Provenance {
         let reason = "the method of the points; the ladder has other methods";
         Provenance {

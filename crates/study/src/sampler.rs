@@ -56,7 +56,6 @@ pub struct Looks {
 impl Looks {
     /// Returns the time that the process was stopped, or the machine suspended, within a span of
     /// the monotonic clock. `None` if neither occurred.
-    #[must_use]
     pub fn stopped(&self, (begin, end): (Nanos, Nanos)) -> Option<Nanos> {
         let pairs = self.looks.windows(2).filter(|pair| pair[1].beat.at > begin && pair[0].beat.at < end);
         let lost = pairs.map(|pair| pair[1].beat.lost_since(&pair[0].beat, self.interval));
@@ -77,7 +76,6 @@ pub struct Beat {
 }
 
 impl Beat {
-    #[must_use]
     pub fn now() -> Beat {
         Beat { at: clock::now(), suspended: clock::suspended(), queued: clock::thread_queued() }
     }
@@ -85,7 +83,6 @@ impl Beat {
     /// Returns the time since an earlier beat in which nothing could run, if the thread wanted to
     /// sleep for `meant`. A thread that waits for a busy processor is in the run queue; one whose
     /// process is stopped is not.
-    #[must_use]
     pub fn lost_since(&self, earlier: &Beat, meant: Nanos) -> Nanos {
         let queued = self.queued.saturating_sub(earlier.queued);
         let late = self.at.saturating_sub(earlier.at + meant + queued);

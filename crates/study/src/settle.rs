@@ -25,7 +25,6 @@ const REST_BYTES: Bytes = Bytes(256 * Bytes::K);
 const BOUND: Nanos = Nanos(2_000_000_000);
 
 /// Settles these files, and the block devices with these names.
-#[must_use]
 pub fn settle(files: &[PathBuf], devices: &[String]) -> Settled {
     let begin = clock::now();
     let (resident_pages, total_pages) = drop_cached(files);
@@ -63,7 +62,7 @@ fn wait_until_idle(devices: &[String], begin: Nanos) -> bool {
         let stats = read();
         let now = moved(&stats);
         let at_rest =
-            stats.iter().all(|disk| disk.in_flight == 0) && now.0.saturating_sub(before.0) <= REST_BYTES.0;
+            stats.iter().all(|disk| disk.in_flight.0 == 0) && now.0.saturating_sub(before.0) <= REST_BYTES.0;
         quiet = if at_rest { quiet + 1 } else { 0 };
         before = now;
     }

@@ -141,7 +141,6 @@ fn typed<T: Serialize + DeserializeOwned>(tokens: &mut Tokens, of: &T) -> Result
 }
 
 /// Returns the texts of the studies that ship, which are no names of anybody.
-#[must_use]
 pub fn shipped() -> Vec<String> {
     let mut found: Vec<String> = MEASURES.iter().map(|(name, _)| name.to_string()).collect();
     for (_, text) in definition::catalog::FILES {

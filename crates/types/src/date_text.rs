@@ -23,13 +23,11 @@ impl Default for DateText {
 
 impl DateText {
     /// True for `2020-12-31 23:59:59`, with the day alone at midnight.
-    #[must_use]
     pub fn is_default(&self) -> bool {
         *self == DateText::default()
     }
 
     /// Writes the date in this form.
-    #[must_use]
     pub fn text(&self, date: &DateTime) -> String {
         let is_midnight = (date.hour(), date.minute(), date.second()) == (0, 0, 0);
         let mut text = String::with_capacity(self.day.len() + self.time.len() + 2);

@@ -212,7 +212,6 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// Returns a big-endian word with its first `count` bytes set to ones, at most 8.
 #[inline]
-#[must_use]
 pub fn first_bytes(count: u32) -> u64 {
     u64::MAX.checked_shl(64 - 8 * count.min(8)).unwrap_or(0)
 }

@@ -24,13 +24,11 @@ impl NumberForm {
     pub const SHORTEST: NumberForm = NumberForm { decimals: 0, zero_before_point: true };
 
     /// True for [`NumberForm::SHORTEST`], which needs no padding.
-    #[must_use]
     pub fn is_shortest(&self) -> bool {
         *self == NumberForm::SHORTEST
     }
 
     /// Writes the number in this form.
-    #[must_use]
     pub fn text(&self, number: &Number) -> String {
         let mut text = number.to_string();
         let decimals = text.find('.').map_or(0, |point| text.len() - point - 1);

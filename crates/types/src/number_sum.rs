@@ -77,7 +77,6 @@ impl NumberSum {
     }
 
     /// Returns the number of values added.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -22,7 +22,6 @@ pub struct Column {
 
 impl Column {
     /// Writes a value of the column in its form.
-    #[must_use]
     pub fn text(&self, value: &Value) -> String {
         match value {
             Value::Number(number) => self.written.text(number),

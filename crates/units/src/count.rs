@@ -39,7 +39,6 @@ pub fn total_of(figures: impl Iterator<Item = u64>) -> u64 {
 
 /// Returns the allowed range of a number for a message: `3`, `at least 1` where 64 bits are the
 /// only bound, otherwise `1 to 64`.
-#[must_use]
 pub fn range_text(least: i128, most: i128) -> String {
     match () {
         () if least == most => least.to_string(),

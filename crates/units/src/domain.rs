@@ -29,19 +29,16 @@ pub enum Domain {
 
 impl Domain {
     /// A whole number from this one on.
-    #[must_use]
     pub const fn count_from(least: u64) -> Domain {
         Domain::Count(least, u64::MAX)
     }
 
     /// A size in bytes from this one on.
-    #[must_use]
     pub const fn size_from(least: u64) -> Domain {
         Domain::Size(least, u64::MAX)
     }
 
     /// Describes the values as the end of a sentence.
-    #[must_use]
     pub fn describe(self) -> String {
         let size = |bytes: u64| Bytes(bytes).as_setting();
         match self {
@@ -62,7 +59,6 @@ impl Domain {
 
     /// Returns the number that a text stands for, whatever the range; `None` for a text that is
     /// none, and in domains of other values.
-    #[must_use]
     pub fn number(self, text: &str) -> Option<u64> {
         match self {
             Domain::Size(..) | Domain::PowerOfTwo(..) | Domain::BlockSize => parse_size(text).ok(),

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 /// Returns bytes in hexadecimal, two digits each.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {

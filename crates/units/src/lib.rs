@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod count;
+mod counter;
 mod domain;
 mod hex;
 mod median;
@@ -23,6 +24,7 @@ mod value_range;
 mod visible;
 
 pub use count::{RowCount, range_text, total_of};
+pub use counter::{Counter, Latest};
 pub use domain::Domain;
 pub use hex::hex;
 pub use median::median;

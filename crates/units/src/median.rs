@@ -1,7 +1,6 @@
 //! The middle of a list.
 
 /// Returns the median of a list, between its two middle values; 0 of nothing.
-#[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -5,7 +5,6 @@ const DISTANCE_MAX: usize = 4;
 
 /// Returns the known name most like a misspelt one: one that contains it, or one that differs in
 /// few letters. `None` where no name is like it.
-#[must_use]
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let name = name.to_ascii_lowercase();
     let names = || names.clone();

@@ -5,7 +5,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Returns the path as text: a byte that is not UTF-8 becomes `\xff`, a backslash two.
-#[must_use]
 pub fn path_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
@@ -16,7 +15,6 @@ pub fn path_text(path: &Path) -> String {
 }
 
 /// Returns the path of a text that [`path_text`] made; other escapes are kept unchanged.
-#[must_use]
 pub fn path_of_text(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

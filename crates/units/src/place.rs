@@ -13,19 +13,16 @@ impl BlockSize {
         [BlockSize(2048), BlockSize(4096), BlockSize(8192), BlockSize(16384), BlockSize(32768)];
 
     /// Returns the block size of this many bytes, if it is one of the five.
-    #[must_use]
     pub fn new(bytes: u64) -> Option<BlockSize> {
         Self::ALL.into_iter().find(|size| u64::from(size.0) == bytes)
     }
 
     /// Returns the bytes in a block.
-    #[must_use]
     pub const fn bytes(self) -> usize {
         self.0 as usize
     }
 
     /// Returns the number of whole blocks in `bytes`, rounded down.
-    #[must_use]
     pub const fn blocks_in(self, bytes: u64) -> BlockCount {
         BlockCount((bytes / self.0 as u64) as u32)
     }
@@ -43,7 +40,6 @@ pub struct BlockCount(pub u32);
 
 impl BlockCount {
     /// Returns the bytes that these blocks take.
-    #[must_use]
     pub const fn bytes(self, size: BlockSize) -> u64 {
         self.0 as u64 * size.bytes() as u64
     }
@@ -55,7 +51,6 @@ pub struct BlockNumber(pub u32);
 
 impl BlockNumber {
     /// Returns the byte offset of the block in its file.
-    #[must_use]
     pub const fn byte_offset(self, size: BlockSize) -> u64 {
         self.0 as u64 * size.bytes() as u64
     }
@@ -93,19 +88,16 @@ pub struct RowId(pub u64);
 
 impl RowId {
     /// Returns the address of slot `slot` in the block.
-    #[must_use]
     pub const fn new(address: BlockAddress, slot: u16) -> RowId {
         RowId((address.file.0 as u64) << 48 | (address.block.0 as u64) << 16 | slot as u64)
     }
 
     /// Returns the address of the row's block.
-    #[must_use]
     pub const fn address(self) -> BlockAddress {
         BlockAddress { file: FileId((self.0 >> 48) as u16), block: BlockNumber((self.0 >> 16) as u32) }
     }
 
     /// Returns the row's slot in its block, from 0.
-    #[must_use]
     pub const fn slot(self) -> u16 {
         self.0 as u16
     }

@@ -19,7 +19,6 @@ impl ReadLine {
     /// scatter of a time grows with the time, and a plain fit would let the longest reads decide
     /// where the line starts. A start below zero is taken as zero. `None` where longer reads take
     /// no longer.
-    #[must_use]
     pub fn fit(points: &[(f64, f64)]) -> Option<ReadLine> {
         // Each error is divided by the time: weights of 1 / t^2 in the normal equations.
         let sum = |term: fn(f64, f64) -> f64| -> f64 {
@@ -39,7 +38,6 @@ impl ReadLine {
 
     /// Returns SORT_READ_FAC: the cost of reading one block over the cost of each further block of
     /// the same request, rounded, and at least 1.
-    #[must_use]
     pub fn read_fac(&self, block_bytes: u64) -> u64 {
         let transfer = block_bytes as f64 / self.bytes_per_second;
         self.read_fac_of(block_bytes, self.start_seconds + transfer).round() as u64
@@ -47,7 +45,6 @@ impl ReadLine {
 
     /// Returns the same ratio for a measured time of a one-block read, seconds, such as that with
     /// several reads in flight; at least 1.
-    #[must_use]
     pub fn read_fac_of(&self, block_bytes: u64, block_seconds: f64) -> f64 {
         let ratio = block_seconds / (block_bytes as f64 / self.bytes_per_second);
         if ratio.is_finite() { ratio.max(1.0) } else { 1.0 }

@@ -19,7 +19,6 @@ impl Bytes {
     pub const G: u64 = 1024 * 1024 * 1024;
 
     /// Returns the rate at which these bytes moved; zero if no time passed.
-    #[must_use]
     pub fn per(self, elapsed: Nanos) -> Rate {
         if elapsed.0 == 0 {
             return Rate(0.0);
@@ -28,7 +27,6 @@ impl Bytes {
     }
 
     /// Formats the size as a setting takes it: `64K`, `1M`, or `1000` where no multiple fits.
-    #[must_use]
     pub fn as_setting(self) -> String {
         for (letter, power) in [('P', 5), ('T', 4), ('G', 3), ('M', 2), ('K', 1)] {
             let unit = 1024u64.pow(power);
@@ -88,7 +86,6 @@ pub struct Rate(pub f64);
 
 impl Rate {
     /// Returns MiB a second, the unit of the I/O profile.
-    #[must_use]
     pub fn mb_per_second(self) -> f64 {
         self.0 / Bytes::M as f64
     }

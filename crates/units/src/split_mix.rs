@@ -14,7 +14,6 @@ pub struct SplitMix(pub u64);
 impl SplitMix {
     /// Returns the `number`th number of the stream of a seed, counted from 1.
     #[inline]
-    #[must_use]
     pub const fn at(seed: u64, number: u64) -> u64 {
         mix(seed.wrapping_add(STEP.wrapping_mul(number)))
     }
@@ -47,7 +46,6 @@ impl SplitMix {
 
 /// The finaliser of SplitMix64: neighbours get unrelated values.
 #[inline]
-#[must_use]
 pub const fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

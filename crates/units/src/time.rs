@@ -11,19 +11,16 @@ pub struct Nanos(pub u64);
 
 impl Nanos {
     /// Returns the duration in seconds.
-    #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// Returns the duration in milliseconds.
-    #[must_use]
     pub fn millis(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
     /// Returns the duration in microseconds.
-    #[must_use]
     pub fn micros(self) -> f64 {
         self.0 as f64 / 1e3
     }

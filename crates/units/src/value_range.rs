@@ -13,13 +13,11 @@ pub struct ValueRange {
 
 impl ValueRange {
     /// Returns the interval that has one value alone.
-    #[must_use]
     pub const fn exactly(value: f64) -> ValueRange {
         ValueRange { low: value, high: value }
     }
 
     /// Returns the value halfway between both ends.
-    #[must_use]
     pub fn middle(self) -> f64 {
         self.low / 2.0 + self.high / 2.0
     }
@@ -50,13 +48,11 @@ impl ValueRange {
     }
 
     /// True if both have a value in common. A relative 1e-9 is left for the arithmetic of floats.
-    #[must_use]
     pub fn meets(self, other: ValueRange) -> bool {
         self.may_be_at_most(other) && other.may_be_at_most(self)
     }
 
     /// True if a value of this interval is at most one of the other, with the same slack.
-    #[must_use]
     pub fn may_be_at_most(self, other: ValueRange) -> bool {
         let ends = [self.low, other.high].into_iter().filter(|end| end.is_finite());
         // The error of sums and products of floats. An end that is infinite, or is not compared,

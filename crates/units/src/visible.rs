@@ -5,13 +5,11 @@ use std::borrow::Cow;
 /// Replaces characters that a terminal obeys instead of showing by JSON's notation, `\u001b`. These
 /// are control characters (ESC, line ends, DEL, C1) and those that change the direction of text.
 /// The content of a JSON string stays the same string.
-#[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     escape(text, is_obeyed)
 }
 
 /// Does the same, but keeps line ends and tabs, which the printing program itself wrote.
-#[must_use]
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escape(text, |letter| is_obeyed(letter) && !matches!(letter, '\n' | '\t'))
 }
@@ -21,7 +19,6 @@ fn is_obeyed(letter: char) -> bool {
 }
 
 /// True for Unicode's controls of bidirectional text, which make a name read as another one.
-#[must_use]
 pub const fn changes_direction(letter: char) -> bool {
     matches!(letter, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
@@ -32,7 +29,6 @@ pub const COLUMN_MOST: usize = 1000;
 
 /// Returns the text, or its first letters and its length in bytes, so that a message quotes
 /// a long text in part.
-#[must_use]
 pub fn cut(text: &str, letters: usize) -> Cow<'_, str> {
     match text.char_indices().nth(letters) {
         None => Cow::Borrowed(text),

@@ -217,13 +217,11 @@ impl SlobSpec {
     }
 
     /// Returns the name of a schema's table; schemas count from 0.
-    #[must_use]
     pub fn table(schema: u64) -> String {
         format!("USER{}_CF1", schema + 1)
     }
 
     /// Returns the name of that table's index.
-    #[must_use]
     pub fn index(schema: u64) -> String {
         format!("USER{}_I_CF1", schema + 1)
     }
@@ -232,7 +230,6 @@ impl SlobSpec {
     pub const SCAN_TABLE: &'static str = "CF2";
 
     /// Returns the schema of a session, except for operations that go to the hot one.
-    #[must_use]
     pub fn schema_of(&self, session: u64) -> u64 {
         session / self.threads_per_schema % self.schemas
     }
@@ -274,7 +271,6 @@ impl Rows {
 
     /// Creates rows of at most `row_bytes_max` bytes, the room of a block,
     /// with texts drawn at random.
-    #[must_use]
     pub fn new(row_bytes_max: usize) -> Rows {
         let beside = ROW_BESIDE + KEY_BYTES + BALANCE_DIGITS;
         // The filler gets at least 256 bytes, so that its length takes three.
@@ -289,13 +285,11 @@ impl Rows {
     }
 
     /// Returns the columns of the rows.
-    #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
     /// Returns the bytes of a text that an update replaces.
-    #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text_bytes
     }
@@ -318,21 +312,18 @@ impl Rows {
     }
 
     /// Returns the sum of the balances of `rows` rows, whatever was updated.
-    #[must_use]
     pub fn balance_sum(rows: u64) -> u128 {
         u128::from(BALANCE) * u128::from(rows)
     }
 }
 
 /// Formats a balance for its column, with leading zeros.
-#[must_use]
 pub fn balance_text(balance: u64) -> String {
     format!("{balance:0width$}", width = BALANCE_DIGITS)
 }
 
 /// Returns the amount to add to the row at this place of an update. The next row of a pair gets the
 /// opposite; a row without a partner gets nothing.
-#[must_use]
 pub fn balance_change(place: u64, rows: u64) -> i64 {
     let has_partner = place % 2 == 1 || place + 1 < rows;
     let amount = 1 + (place / 2 % 7) as i64;
@@ -355,7 +346,6 @@ pub struct Texts {
 
 impl Texts {
     /// Creates a source that follows from the seed.
-    #[must_use]
     pub fn new(seed: u64) -> Texts {
         Texts { random: Xoshiro256PlusPlus::seed_from_u64(seed), text: String::new(), turn: 0 }
     }
@@ -379,7 +369,6 @@ impl Texts {
 }
 
 /// Returns the keys of a schema, 1 to its scale, in the order of their blocks.
-#[must_use]
 pub fn keys(spec: &SlobSpec, schema: u64) -> Vec<u64> {
     let mut keys: Vec<u64> = (1..=spec.scale).collect();
     if !spec.ordered {
@@ -422,7 +411,6 @@ pub struct Operations {
 
 impl Operations {
     /// Creates the operations of a session, counted from 0.
-    #[must_use]
     pub fn new(spec: &SlobSpec, session: u64) -> Operations {
         Operations {
             spec: spec.clone(),
@@ -510,7 +498,6 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// Creates the arrivals of a session that starts at `begin`; `None` in a closed loop.
-    #[must_use]
     pub fn new(spec: &SlobSpec, session: u64, begin: Nanos) -> Option<Arrivals> {
         if spec.rate == 0 {
             return None;

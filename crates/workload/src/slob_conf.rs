@@ -35,7 +35,6 @@ pub struct SlobConf {
 impl SlobConf {
     /// Returns the value of `hotspot-size` by HOTSPOT_PCT for this `scale`; `None`
     /// if the file has none.
-    #[must_use]
     pub fn hotspot_size(&self, scale: u64) -> Option<String> {
         let row = SLOB.parameter("hotspot-size").expect("a parameter of the workload");
         Some(row.shown(part_of_blocks(scale, self.hotspot_part?)).to_string())

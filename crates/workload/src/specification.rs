@@ -36,7 +36,6 @@ const IN_BYTES: u64 = 1 << 63;
 
 /// Returns the number of blocks in a value parsed by [`Domain::Blocks`], given the bytes of a
 /// block.
-#[must_use]
 pub fn blocks_of(value: u64, block_bytes: u64) -> u64 {
     if value & IN_BYTES == 0 { value } else { (value & !IN_BYTES) / block_bytes }
 }
@@ -93,7 +92,6 @@ pub struct Parameter {
 impl Parameter {
     /// Returns the parameter that switches this one on or off, if there is one. Those of one
     /// workload alone may have a name that another workload's parameter has.
-    #[must_use]
     pub fn depends_on(&self, workload: &Workload) -> Option<&'static str> {
         let of_workload = |how: &Counts| match how {
             Counts::With(other) | Counts::Without(other) => workload.parameter(other).map(|row| row.name),
@@ -102,7 +100,6 @@ impl Parameter {
     }
 
     /// True if the name is this parameter's; `_` is accepted for `-`.
-    #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || (name.contains('_') && self.name == name.replace('_', "-"))
     }
@@ -151,7 +148,6 @@ impl Parameter {
     }
 
     /// Formats a value as a user would type it.
-    #[must_use]
     pub fn shown(&self, value: u64) -> Shown {
         match self.takes {
             Domain::Blocks(_) if value & IN_BYTES == 0 => Shown::Number(value),
@@ -647,13 +643,11 @@ pub const WORKLOADS: &[&Workload] = &[&LARGE_SORT, &RECORD_SORT, &REDO, &CTAS, &
 
 impl Workload {
     /// Returns the workload of this name.
-    #[must_use]
     pub fn find(name: &str) -> Option<&'static Workload> {
         WORKLOADS.iter().copied().find(|workload| workload.name == name)
     }
 
     /// Returns the workload's parameter of this name.
-    #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| parameter.is_named(name))
     }
@@ -707,7 +701,6 @@ impl PartialEq for Work {
 
 impl Work {
     /// Returns the workload with its defaults.
-    #[must_use]
     pub fn of(workload: &'static Workload) -> Work {
         Work { workload, given: vec![None; workload.parameters.len()] }
     }
@@ -756,7 +749,6 @@ impl Work {
     }
 
     /// Returns the value of a parameter, given or default; `None` if it has neither.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<u64> {
         let place = self.workload.parameters.iter().position(|parameter| parameter.name == name)?;
         let parameter = &self.workload.parameters[place];
@@ -764,14 +756,12 @@ impl Work {
     }
 
     /// Returns a parameter's text; `None` if it has none, or an empty one.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         self.value(name).map(text_at).filter(|text| !text.is_empty())
     }
 
     /// Returns the number of rows or records: as given, or by the bytes that they take. Schemas
     /// have one row a block; a scale in bytes counts blocks of 8K.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         let by_size = || Some(self.value("size")? / self.workload.row_bytes?);
         let by_schemas =
@@ -780,14 +770,12 @@ impl Work {
     }
 
     /// Returns the seed of its rows; 0 if they have none.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         self.value("seed").unwrap_or(0)
     }
 
     /// Returns the first of these parameters that has no effect because of
     /// another's value, with the reason.
-    #[must_use]
     pub fn without_effect(&self, names: &[&str]) -> Option<(&'static Parameter, &'static str)> {
         let is = |name: &str| self.value(name).map(|value| value > 0);
         // A parameter of the same name in another workload depends on nothing here.
@@ -820,7 +808,6 @@ impl Work {
 
     /// Returns the arguments of `plumb run` for it, without those that it would refuse because
     /// they have no effect.
-    #[must_use]
     pub fn arguments(&self) -> String {
         let mut text = self.workload.name.to_string();
         let effective = self.values().filter(|(name, _)| self.without_effect(&[name]).is_none());

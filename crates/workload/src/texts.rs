@@ -60,7 +60,6 @@ impl TextShape {
     pub const ALL: [TextShape; 2] = [TextShape::Short, TextShape::Tail];
 
     /// Returns its word for the parameter `shape`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             TextShape::Short => "short",
@@ -69,7 +68,6 @@ impl TextShape {
     }
 
     /// Returns the average bytes of a row, as an image.
-    #[must_use]
     pub const fn row_bytes(self) -> u64 {
         match self {
             TextShape::Short => 93,
@@ -109,7 +107,6 @@ pub struct TextsTable {
 
 impl TextsTable {
     /// Creates the table of a specification. Rows are made on demand.
-    #[must_use]
     pub fn new(spec: TextsSpec) -> TextsTable {
         let columns = vec![
             Column::required("ID", ColumnType::NUMBER),

@@ -26,7 +26,6 @@ pub struct UsersSpec {
 
 impl UsersSpec {
     /// Returns the bytes of the users' table, with blocks of `block_bytes`; `None` without users.
-    #[must_use]
     pub fn table_bytes(work: &Work, block_bytes: u64) -> Option<u64> {
         let scale = work.value("scale").filter(|_| work.value("with") == Some(1))?;
         Some(blocks_of(scale, block_bytes).saturating_mul(block_bytes))

@@ -20,7 +20,6 @@ pub struct WideTable {
 
 impl WideTable {
     /// Creates the table of a specification. Rows are made on demand.
-    #[must_use]
     pub fn new(spec: SalesSpec) -> WideTable {
         let sales = SalesTable::new(spec);
         let mut columns = sales.schema().columns.clone();

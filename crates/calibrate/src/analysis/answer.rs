@@ -103,8 +103,8 @@ impl Moved {
         };
         for repeat in &result.repeats {
             let evidence = &repeat.measurement.evidence;
-            total.asked.merge(evidence.asked);
-            total.device.as_mut()?.merge(evidence.device?);
+            total.asked.add(&evidence.asked);
+            total.device.as_mut()?.add(&evidence.device?);
             total.caused_read_bytes =
                 total.caused_read_bytes.zip(evidence.caused_read_bytes).map(|(a, b)| a + b);
         }
@@ -116,7 +116,6 @@ impl Moved {
 impl TaskResult {
     /// Share of the requested bytes that a device moved, of reads if there were any, otherwise of
     /// writes. `None` if nothing counts them.
-    #[must_use]
     pub fn device_share(&self) -> Option<f64> {
         let moved = Moved::by(self)?;
         moved.read_share.or(moved.write_share)

@@ -46,20 +46,17 @@ impl Curve {
     }
 
     /// Returns the point with the highest rate.
-    #[must_use]
     pub fn maximum(&self) -> Option<&CurvePoint> {
         highest(self.points.iter())
     }
 
     /// Returns the smallest depth that saturates.
-    #[must_use]
     pub fn saturation(&self) -> Option<&CurvePoint> {
         let enough = self.maximum()?.iops.median * SATURATED;
         self.points.iter().find(|point| point.iops.median >= enough)
     }
 
     /// Returns the highest rate with a mean latency of at most this.
-    #[must_use]
     pub fn within(&self, latency: Nanos) -> Option<&CurvePoint> {
         highest(self.points.iter().filter(|point| point.mean_micros.median <= latency.micros()))
     }

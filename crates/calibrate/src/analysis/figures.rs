@@ -22,12 +22,10 @@ macro_rules! figures {
             /// Every figure, in printing order.
             pub const ALL: &'static [FigureKind] = &[$(FigureKind::$variant),*];
 
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(FigureKind::$variant => $name),* }
             }
 
-            #[must_use]
             pub const fn unit(self) -> &'static str {
                 match self { $(FigureKind::$variant => $unit),* }
             }

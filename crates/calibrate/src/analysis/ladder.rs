@@ -19,8 +19,7 @@
 use crate::measure::find;
 use crate::plan::{STEPS, Step};
 use crate::{Buffers, Estimate, Files, Point, TaskResult};
-use plumb_host::device::DeviceDescription;
-use plumb_host::device::RingSetup;
+use plumb_host::device::{DeviceDescription, RingSetup};
 use plumb_io::DirectIo;
 use serde::{Deserialize, Serialize};
 
@@ -62,19 +61,16 @@ pub enum RungState {
 
 impl RungState {
     /// Requests per second, if it was measured.
-    #[must_use]
     pub fn iops(&self) -> Option<&Estimate> {
         if let RungState::Measured { iops, .. } = self { Some(iops) } else { None }
     }
 
     /// Processor microseconds per request, if it was measured.
-    #[must_use]
     pub fn cpu_micros(&self) -> Option<&Estimate> {
         if let RungState::Measured { cpu_micros, .. } = self { Some(cpu_micros) } else { None }
     }
 
     /// Processor cycles per request, if something counted them.
-    #[must_use]
     pub fn cycles(&self) -> Option<&Estimate> {
         if let RungState::Measured { cycles, .. } = self { cycles.as_ref() } else { None }
     }

@@ -72,7 +72,6 @@ impl Matrix {
 
     /// Returns the numbers of small and of large requests that have a cell with some figure. Only
     /// some modes measure the whole matrix.
-    #[must_use]
     pub fn filled(&self, has: impl Fn(&MatrixCell) -> bool) -> (Vec<usize>, Vec<usize>) {
         let cells: Vec<&MatrixCell> = self.cells.iter().filter(|cell| has(cell)).collect();
         let keep = |numbers: &[usize], of: fn(&MatrixCell) -> usize| {
@@ -83,7 +82,6 @@ impl Matrix {
     }
 
     /// Returns a cell, if it was measured.
-    #[must_use]
     pub fn cell(&self, large: usize, small: usize) -> Option<&MatrixCell> {
         self.cells.iter().find(|cell| cell.large == large && cell.small == small)
     }

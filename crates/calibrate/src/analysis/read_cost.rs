@@ -62,7 +62,6 @@ impl ReadCost {
     }
 
     /// Returns the cost of a read's first block relative to a further one, at least 1.
-    #[must_use]
     pub fn sort_read_fac(&self, block: Bytes) -> u64 {
         let line = ReadLine {
             start_seconds: self.start_micros.median / 1e6,
@@ -72,7 +71,6 @@ impl ReadCost {
     }
 
     /// Describes a merge of blocks in a sort area of 32M, in a line.
-    #[must_use]
     pub fn of_a_merge(&self, block: Bytes) -> String {
         let area = Bytes(32 * Bytes::M);
         format!(
@@ -85,7 +83,6 @@ impl ReadCost {
     }
 
     /// Returns the number of runs that one merge takes in a sort area, at least two.
-    #[must_use]
     pub fn merge_fan_in(&self, sort_area: Bytes, block: Bytes) -> u64 {
         (sort_area.0 / (self.sort_read_fac(block) * block.0).max(1)).max(2)
     }

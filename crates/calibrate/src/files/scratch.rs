@@ -24,7 +24,6 @@ pub(super) const PREFIX: &str = "plumb-calibrate-";
 const DIRECTORIES_MAX: usize = 100;
 
 /// Returns directories of other calibrations under `path`: of killed ones, and of running ones.
-#[must_use]
 pub fn leftovers(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
     let is_scratch = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);

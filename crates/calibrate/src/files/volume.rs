@@ -45,6 +45,7 @@ impl Volume {
     }
 
     /// Makes a volume of one file.
+    #[cfg(test)]
     pub(crate) fn single(file: DataFile) -> Volume {
         let length = file.length().0;
         Volume { files: vec![file], layout: VolumeLayout::Concat, stripe: length, used: vec![length] }

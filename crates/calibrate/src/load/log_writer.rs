@@ -58,7 +58,7 @@ pub(crate) fn run(
             measured_from = measured_from.max(at);
         }
     }
-    let cpu = runner.cpu.read().since(cpu);
+    let cpu = runner.cpu.read().since(&cpu);
     // Read before the log's ring is closed, because its workers end with it.
     let io_wq_workers = readings::io_wq_workers().unwrap_or(0);
     log.close(runner.scratch)?;
@@ -73,18 +73,29 @@ pub(crate) fn run(
 mod tests {
     use super::*;
     use crate::LogSpace;
-    use crate::fixture::place;
-    use crate::load::TaskSession;
-    use plumb_io::DirectIo;
+    use crate::files::{Logs, ScratchDirectory, Volume};
+    use crate::fixture::{memory_file, place};
+    use crate::measure::{CpuMeter, DeviceMeter};
+    use crate::progress::StopCheck;
+    use plumb_io::{DirectIo, Disk};
     use plumb_units::Bytes;
 
     #[test]
     fn every_way_writes_both_logs() {
         let (_directory, device) = place();
         let log_bytes = Bytes(Bytes::M);
-        let session =
-            TaskSession::create(&device, Bytes(16 * Bytes::M), log_bytes, 1, &()).expect("a session");
-        let runner = session.runner();
+        let scratch = ScratchDirectory::create(Disk::Kernel, &device.path).expect("a directory");
+        let stop = StopCheck::new(&());
+        let runner = TaskRunner {
+            scratch: &scratch,
+            volume: &Volume::single(memory_file(Bytes(Bytes::M))),
+            logs: &Logs::create(&scratch, log_bytes, None, &stop).expect("the logs"),
+            meter: &DeviceMeter::of([&device]),
+            cpu: &CpuMeter::start(),
+            stop: &stop,
+            seed: 1,
+            max_rate: None,
+        };
         {
             for method in DurableMethod::ALL {
                 for (space, direct_io) in [

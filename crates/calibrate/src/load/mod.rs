@@ -7,7 +7,6 @@
 //! requests     one thread: its share of the requests, kept outstanding
 //! log_writer   the thread of a durable write
 //! sustain      one load for minutes, in windows, and the changes of its level
-//! session      tasks one at a time on files that stay, for a comparison with another tool
 //! ```
 //!
 //! Rejected: a pool of threads. Threads of a point end with it, so that no worker of one point
@@ -18,11 +17,9 @@
 mod log_writer;
 mod requests;
 pub(crate) mod schedule;
-mod session;
 mod start;
 pub(crate) mod sustain;
 mod task;
 
-pub use session::TaskSession;
 pub use sustain::{Sustained, SustainedLevel, Window};
 pub(crate) use task::TaskRunner;

@@ -59,7 +59,6 @@ pub struct SustainedLevel {
 
 impl Sustained {
     /// Returns the levels of the rates, one if they never change.
-    #[must_use]
     pub fn levels(&self) -> Vec<SustainedLevel> {
         let logs: Vec<f64> = self.windows.iter().map(|window| window.iops.max(1e-3).ln()).collect();
         let changes = change_point::find(&logs, &Search::usual(self.seed));

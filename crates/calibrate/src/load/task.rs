@@ -162,10 +162,10 @@ fn together(
         for (load, part) in loads.iter_mut().zip(&thread.loads) {
             load.merge(part);
         }
-        asked.merge(thread.asked);
+        asked.add(&thread.asked);
         workers = workers.max(thread.io_wq_workers);
         // Both readings are of the process, so the thread that ended last has the whole.
-        let spent = thread.cpu.since(window.cpu);
+        let spent = thread.cpu.since(&window.cpu);
         cpu = if spent.time > cpu.time { spent } else { cpu };
     }
     let evidence = DeviceEvidence { asked, io_wq_workers: workers, ..evidence };

@@ -10,7 +10,7 @@
 
 use plumb_events::clock;
 use plumb_host::readings::CycleCounter;
-use plumb_units::Nanos;
+use plumb_units::{Nanos, counters};
 
 /// Processor time and cycles, at a moment or between two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,14 +20,7 @@ pub(crate) struct CpuUse {
     pub cycles: Option<u64>,
 }
 
-impl CpuUse {
-    pub(crate) fn since(self, earlier: CpuUse) -> CpuUse {
-        CpuUse {
-            time: self.time.saturating_sub(earlier.time),
-            cycles: self.cycles.zip(earlier.cycles).map(|(later, earlier)| later.saturating_sub(earlier)),
-        }
-    }
-}
+counters!(CpuUse { time, cycles });
 
 /// Reads processor time and cycles.
 #[derive(Debug)]

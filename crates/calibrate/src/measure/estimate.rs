@@ -49,7 +49,6 @@ pub struct Estimate {
 impl Estimate {
     /// Estimates from repeats, which must agree within `limit` (a share of
     /// the median). `None` without repeats.
-    #[must_use]
     pub fn of(values: &[f64], limit: f64) -> Option<Estimate> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);

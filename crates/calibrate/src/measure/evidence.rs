@@ -20,7 +20,7 @@
 use plumb_events::now;
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::{DiskStats, ProcessIo};
-use plumb_units::{Bytes, Nanos, Rate};
+use plumb_units::{Bytes, Counter, Nanos, Rate, counters};
 use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
@@ -41,14 +41,7 @@ pub struct Traffic {
     pub write_bytes: u64,
 }
 
-impl Traffic {
-    pub(crate) fn merge(&mut self, other: Traffic) {
-        // Saturating, because a stored calibration may contain any number.
-        self.requests = self.requests.saturating_add(other.requests);
-        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
-        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
-    }
-}
+counters!(Traffic { requests, read_bytes, write_bytes });
 
 /// Evidence of a measurement, from its ramp to its last completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,21 +70,18 @@ pub struct DeviceEvidence {
 
 impl DeviceEvidence {
     /// Reads at a device for this process, as a share of requested reads.
-    #[must_use]
     pub fn read_share(&self) -> Option<f64> {
         let caused = self.caused_read_bytes?;
         (self.asked.read_bytes > 0).then(|| caused as f64 / self.asked.read_bytes as f64)
     }
 
     /// Device writes as a share of requested writes.
-    #[must_use]
     pub fn write_share(&self) -> Option<f64> {
         let device = self.device?;
         (self.asked.write_bytes > 0).then(|| device.write_bytes as f64 / self.asked.write_bytes as f64)
     }
 
     /// Bytes per second of other processes, if they exceed the own file system's.
-    #[must_use]
     pub fn other_rate(&self) -> Option<Rate> {
         let device = self.device?;
         let reads = device.read_bytes.saturating_sub(self.asked.read_bytes);
@@ -114,7 +104,6 @@ pub(crate) struct DeviceMeter {
 
 /// Samples a device for half a second. Returns the requests a second that others send to it,
 /// if it is not idle.
-#[must_use]
 pub fn busy(device: &DeviceDescription) -> Option<f64> {
     DeviceMeter::of([device]).other_load(Nanos(500_000_000))
 }
@@ -174,8 +163,8 @@ impl DeviceMeter {
             for ((device, disk), (device_then, disk_then)) in later.iter().zip(earlier) {
                 let device = device.since(device_then);
                 let flushed = disk.since(disk_then).flushes.map(|flushes| flushes.completed);
-                flushes = flushes.zip(flushed).map(|(sum, flushed)| sum + flushed);
-                traffic.merge(Traffic {
+                flushes.grow(&flushed);
+                traffic.add(&Traffic {
                     requests: device.reads.completed + device.writes.completed,
                     read_bytes: device.reads.bytes.0,
                     write_bytes: device.writes.bytes.0,

@@ -17,7 +17,6 @@ pub struct LoadMeasurement {
 }
 
 impl LoadMeasurement {
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.reads.saturating_add(self.writes)
     }
@@ -48,27 +47,23 @@ pub struct Measurement {
 
 impl Measurement {
     /// Requests of a load per second.
-    #[must_use]
     pub fn iops(&self, load: usize) -> f64 {
         let requests = self.loads.get(load).map_or(0, LoadMeasurement::requests);
         requests as f64 / Nanos(self.elapsed_ns).seconds().max(1e-9)
     }
 
     /// MB per second of a load with requests of this size.
-    #[must_use]
     pub fn mb_per_second(&self, load: usize, request_bytes: u64) -> f64 {
         self.iops(load) * request_bytes as f64 / Bytes::M as f64
     }
 
     /// Processor microseconds per request; `None` without requests.
-    #[must_use]
     pub fn cpu_micros(&self) -> Option<f64> {
         let requests = self.evidence.asked.requests;
         (requests > 0).then(|| Nanos(self.cpu_ns).micros() / requests as f64)
     }
 
     /// Processor cycles per request; `None` without requests or counter.
-    #[must_use]
     pub fn cycles_a_request(&self) -> Option<f64> {
         let (requests, cycles) = (self.evidence.asked.requests, self.cycles?);
         (requests > 0).then(|| cycles as f64 / requests as f64)

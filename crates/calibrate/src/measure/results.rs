@@ -39,7 +39,6 @@ pub enum AnswerSource {
 }
 
 impl AnswerSource {
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             AnswerSource::Device => "device",
@@ -70,18 +69,15 @@ impl TaskResult {
         TaskResult { task, repeats: Vec::new(), answer: Answer::default() }
     }
 
-    #[must_use]
     pub fn point(&self) -> Option<&Point> {
         if let Task::Point(point) = &self.task { Some(point) } else { None }
     }
 
-    #[must_use]
     pub fn durable(&self) -> Option<&DurablePoint> {
         if let Task::Durable(point) = &self.task { Some(point) } else { None }
     }
 
     /// Required if the task bypasses the page cache.
-    #[must_use]
     pub fn direct_io(&self) -> DirectIo {
         match &self.task {
             Task::Point(point) => point.direct_io,
@@ -89,7 +85,6 @@ impl TaskResult {
         }
     }
 
-    #[must_use]
     pub fn request_bytes(&self, load: usize) -> u64 {
         match &self.task {
             Task::Point(point) => point.loads.get(load).map_or(0, |load| load.request_bytes),
@@ -98,44 +93,37 @@ impl TaskResult {
     }
 
     /// Requests of a load per second.
-    #[must_use]
     pub fn iops(&self, load: usize) -> Option<Estimate> {
         self.estimate(|measurement| Some(measurement.iops(load)))
     }
 
-    #[must_use]
     pub fn mb_per_second(&self, load: usize) -> Option<Estimate> {
         let bytes = self.request_bytes(load);
         self.estimate(|measurement| Some(measurement.mb_per_second(load, bytes)))
     }
 
     /// A quantile of a load's latency, in microseconds.
-    #[must_use]
     pub fn latency_micros(&self, load: usize, quantile: f64) -> Option<Estimate> {
         self.estimate_latency(load, |latency| latency.quantile(quantile))
     }
 
     /// Mean latency of a load, in microseconds.
-    #[must_use]
     pub fn mean_micros(&self, load: usize) -> Option<Estimate> {
         self.estimate_latency(load, LatencyHistogram::mean)
     }
 
     /// Processor time per request, microseconds.
-    #[must_use]
     pub fn cpu_micros(&self) -> Option<Estimate> {
         self.estimate(Measurement::cpu_micros)
     }
 
     /// Processor cycles per request, if something counts them.
-    #[must_use]
     pub fn cycles(&self) -> Option<Estimate> {
         self.estimate(Measurement::cycles_a_request)
     }
 
     /// Bytes requested and bytes that the device moved, in all repeats;
     /// `None` without the device's statistics.
-    #[must_use]
     pub fn bytes(&self) -> (u64, Option<u64>) {
         let sum = |traffic: Traffic| traffic.read_bytes + traffic.write_bytes;
         let evidence = || self.repeats.iter().map(|repeat| repeat.measurement.evidence);
@@ -143,7 +131,6 @@ impl TaskResult {
     }
 
     /// All latencies of a load, merged.
-    #[must_use]
     pub fn latency(&self, load: usize) -> LatencyHistogram {
         let mut all = LatencyHistogram::default();
         for repeat in &self.repeats {
@@ -155,14 +142,12 @@ impl TaskResult {
     }
 
     /// True if the rates of all loads have settled.
-    #[must_use]
     pub fn settled(&self) -> bool {
         let loads = self.point().map_or(1, |point| point.loads.len());
         (0..loads).all(|load| self.iops(load).is_some_and(|estimate| estimate.settled))
     }
 
     /// Highest rate of other processes during any repeat.
-    #[must_use]
     pub fn other_rate(&self) -> Option<Rate> {
         let rates = self.repeats.iter().filter_map(|repeat| repeat.measurement.evidence.other_rate());
         rates.reduce(|left, right| if right > left { right } else { left })
@@ -177,7 +162,6 @@ impl TaskResult {
 
     /// Estimates a figure of the repeats. If another load disturbed at least half of them, the
     /// median may mix both, so it counts as unsettled.
-    #[must_use]
     pub fn estimate(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
         let values: Vec<f64> = self.repeats.iter().filter_map(|repeat| figure(&repeat.measurement)).collect();
         let mut estimate = Estimate::of(&values, SETTLED_LIMIT)?;

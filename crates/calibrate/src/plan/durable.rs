@@ -19,8 +19,7 @@
 //! Limits: one log, one writer, one write at a time. The engine's log writer implements group
 //! commit.
 
-use plumb_host::device::RingSetup;
-use plumb_host::device::{DeviceDescription, DirectIoSupport, RingPart};
+use plumb_host::device::{DeviceDescription, DirectIoSupport, RingPart, RingSetup};
 use plumb_io::DirectIo;
 use plumb_units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -62,7 +61,6 @@ impl DurableMethod {
     ];
 
     /// Returns the name used in manual pages.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             DurableMethod::None => "write only",
@@ -77,7 +75,6 @@ impl DurableMethod {
     }
 
     /// True if requests go through a ring.
-    #[must_use]
     pub const fn by_ring(self) -> bool {
         matches!(self, DurableMethod::RingRwfDsync | DurableMethod::RingLinked)
     }
@@ -107,7 +104,6 @@ pub struct DurablePoint {
 
 impl DurablePoint {
     /// Returns the reason why a device does not support this; `None` if it does.
-    #[must_use]
     pub fn refusal(&self, device: &DeviceDescription) -> Option<String> {
         let ring = device.io_uring.refusal(RingPart::Setup(RingSetup::Plain));
         if let Some((why, cure)) = ring.filter(|_| self.method.by_ring()) {

@@ -20,13 +20,11 @@ macro_rules! choices {
             pub const ALL: &'static [$choice] = &[$($choice::$variant),*];
 
             /// Returns the name on the command line.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($choice::$variant => $name),* }
             }
 
             /// Returns the help in one line.
-            #[must_use]
             pub const fn help(self) -> &'static str {
                 match self { $($choice::$variant => $help),* }
             }
@@ -70,7 +68,6 @@ choices! {
 impl Mode {
     /// Returns the total time. It is less than the documented limits (30 seconds for quick, 10
     /// minutes for normal), to leave time for start and end.
-    #[must_use]
     pub const fn budget(self) -> Nanos {
         Nanos(
             1_000_000_000
@@ -226,7 +223,6 @@ pub struct Options {
 
 impl Options {
     /// The default options of a mode.
-    #[must_use]
     pub fn new(mode: Mode, seed: u64, date: impl Into<String>) -> Options {
         Options {
             mode,

@@ -146,13 +146,11 @@ impl Point {
     }
 
     /// Number of requests outstanding at any time, over all loads.
-    #[must_use]
     pub fn outstanding(&self) -> usize {
         self.loads.iter().map(|load| load.outstanding).sum()
     }
 
     /// Returns the load of a point with a single one.
-    #[must_use]
     pub fn single(&self) -> Option<&Load> {
         if let [load] = self.loads.as_slice() { Some(load) } else { None }
     }

@@ -12,8 +12,7 @@
 //! ```
 
 use super::point::{Buffers, Files, Point, Ring};
-use plumb_host::device::RingSetup;
-use plumb_host::device::{DeviceDescription, RingPart};
+use plumb_host::device::{DeviceDescription, RingPart, RingSetup};
 use plumb_io::MethodKind;
 
 /// A step of the ladder: a method, and its addition to the step above.

@@ -31,7 +31,6 @@ pub enum Disagreement {
 }
 
 impl Disagreement {
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Disagreement::DeviceChanged => "both had settled, the device has changed in between",
@@ -43,7 +42,6 @@ impl Disagreement {
 
 impl Calibration {
     /// Compares each figure that both have.
-    #[must_use]
     pub fn agreement(&self, other: &Calibration) -> Vec<Agreement> {
         let pairs = self.figures.iter().filter_map(|mine| {
             let theirs = other.figures.iter().find(|figure| figure.kind == mine.kind)?;

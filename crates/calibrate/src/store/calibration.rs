@@ -121,26 +121,22 @@ impl Calibration {
 
     /// True if it is valid for a device;
     /// [`DeviceEnvironment::differences`] has the reasons otherwise.
-    #[must_use]
     pub fn matches(&self, device: &DeviceDescription) -> bool {
         self.environment.differences(device).is_empty()
     }
 
     /// Returns a main figure, if it was measured.
-    #[must_use]
     pub fn figure(&self, kind: FigureKind) -> Option<&MainFigure> {
         self.figures.iter().find(|figure| figure.kind == kind)
     }
 
     /// Returns the curve of small random requests of a mix; empty if it was not measured.
-    #[must_use]
     pub fn curve(&self, write_percent: u8) -> Curve {
         Curve::of(&self.tasks, &self.usual(), write_percent)
     }
 
     /// Returns a curve for each measured mix of small random requests,
     /// by increasing share of writes.
-    #[must_use]
     pub fn curves(&self) -> Vec<Curve> {
         let mix = |result: &TaskResult| Some(result.point()?.single()?.write_percent);
         let mut mixes: Vec<u8> = self.tasks.iter().filter_map(mix).collect();
@@ -158,32 +154,27 @@ impl Calibration {
 
     /// Returns the record as it is written, with derived state and doubts first;
     /// these are ignored on reading.
-    #[must_use]
     pub fn stated(&self) -> Stated<'_> {
         let doubts = self.doubts();
         Stated { state: Calibration::word(&doubts), doubts, calibration: self }
     }
 
     /// Returns objections to it, a sentence each; empty if it is settled.
-    #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         doubt::of(self)
     }
 
     /// Returns the state of a calibration with these doubts.
-    #[must_use]
     pub const fn word(doubts: &[String]) -> &'static str {
         if doubts.is_empty() { "SETTLED" } else { "IN DOUBT" }
     }
 
     /// Returns a figure as a share of the link; `None` if no link was stated, or for a time.
-    #[must_use]
     pub fn link_share(&self, figure: &MainFigure) -> Option<f64> {
         Some(self.bytes_per_second(figure, figure.estimate.median)? / self.link_bytes_per_second? as f64)
     }
 
     /// Returns the figures that exceed the link with their whole interval.
-    #[must_use]
     pub fn impossible(&self) -> Vec<&MainFigure> {
         let Some(link) = self.link_bytes_per_second else { return Vec::new() };
         let above = |figure: &&MainFigure| {
@@ -201,26 +192,22 @@ impl Calibration {
     }
 
     /// Returns what follows from the main figures, with the arithmetic.
-    #[must_use]
     pub fn derived(&self) -> Vec<DerivedFigure> {
         derived::of(self)
     }
 
     /// Returns the number of repeats of all tasks.
-    #[must_use]
     pub fn repeats(&self) -> u64 {
         self.tasks.iter().map(|result| result.repeats.len() as u64).sum()
     }
 
     /// True if another calibration requested the same measurements.
-    #[must_use]
     pub fn asked_like(&self, other: &Calibration) -> bool {
         let asked = |of: &Calibration| (of.mode, of.file_bytes, of.max_latency_ns, of.environment.direct);
         asked(self) == asked(other)
     }
 
     /// Returns the matrix of small and large requests.
-    #[must_use]
     pub fn matrix(&self) -> Matrix {
         Matrix::of(&self.tasks, &self.matrix_layout())
     }
@@ -234,7 +221,6 @@ impl Calibration {
     }
 
     /// True for a point with the usual method and rings, which is not a step of a ladder.
-    #[must_use]
     pub fn is_usual(&self, point: &Point) -> bool {
         point.reached_like(&self.usual())
     }

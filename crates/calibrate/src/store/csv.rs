@@ -17,25 +17,21 @@ use crate::{Calibration, Estimate, Interval, Matrix, MatrixCell, Measurement, Ta
 use std::fmt::Write;
 
 /// Returns the file `_iops.csv`: small requests per second.
-#[must_use]
 pub fn iops(matrix: &Matrix) -> String {
     table(matrix, |cell| Some(format!("{:.0}", cell.iops.as_ref()?.median)))
 }
 
 /// Returns the file `_lat.csv`: mean latency of small requests, milliseconds.
-#[must_use]
 pub fn latency(matrix: &Matrix) -> String {
     table(matrix, |cell| Some(format!("{:.3}", cell.latency_ms.as_ref()?.median)))
 }
 
 /// Returns the file `_mbps.csv`: MB per second of large requests.
-#[must_use]
 pub fn mbps(matrix: &Matrix) -> String {
     table(matrix, |cell| Some(format!("{:.2}", cell.mb_per_second.as_ref()?.median)))
 }
 
 /// Returns the file `_ci.csv`: intervals of every task, and the source of its answers.
-#[must_use]
 pub fn intervals(calibration: &Calibration) -> String {
     let mut text = "large,small,task,load,measure,median,low,high,interval,repeats,settled,reason,\
                     asked_bytes,device_bytes,verdict,evidence\n"
@@ -78,7 +74,6 @@ fn measures(result: &TaskResult) -> Vec<(usize, &'static str, Estimate)> {
 }
 
 /// Returns the file `_hist.csv`: the latencies of every task.
-#[must_use]
 pub fn histograms(calibration: &Calibration) -> String {
     let mut text = "task,load,upper_us,count\n".to_string();
     for result in &calibration.tasks {

@@ -44,18 +44,15 @@ macro_rules! derived {
 
         impl DerivedKind {
             /// Name of the figure, or of the setting that takes it.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(DerivedKind::$variant => $name),* }
             }
 
-            #[must_use]
             pub const fn unit(self) -> &'static str {
                 match self { $(DerivedKind::$variant => $unit),* }
             }
 
             /// Reader of the figure: a person, or the optimizer of a database.
-            #[must_use]
             pub const fn user(self) -> &'static str {
                 match self { $(DerivedKind::$variant => $user),* }
             }

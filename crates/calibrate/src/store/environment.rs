@@ -67,7 +67,6 @@ impl DeviceEnvironment {
     }
 
     /// Lists differences from a device; empty if the calibration is valid for it.
-    #[must_use]
     pub fn differences(&self, device: &DeviceDescription) -> Vec<String> {
         let size = |bytes: Option<u64>| bytes.map_or("unknown".to_string(), |bytes| bytes.to_string());
         // A value that an older record lacks is no difference.

@@ -69,7 +69,6 @@ pub struct VolumeRates {
 
 impl Calibration {
     /// Returns the rates of several paths, a kind of load each; empty for a single path.
-    #[must_use]
     pub fn volume_rates(&self) -> Vec<VolumeRates> {
         let Some(volume) = &self.volume else { return Vec::new() };
         let loads = volume_loads(Bytes(self.size_small), Bytes(self.size_large));

@@ -7,7 +7,7 @@
 //! Memory is mapped and writers are started at first use, so an unused cache has neither.
 
 use super::database_writer;
-use super::frames::{CachedBlocks, DeviceProgress, PoolCounts};
+use super::frames::{CachedBlocks, DeviceProgress};
 use super::handles::{ChangingBlock, OwnedFrame};
 use super::latches::{Claim, Latches, Patience, WriteAhead};
 use crate::EngineError;
@@ -15,7 +15,7 @@ use crate::access::Access;
 use crate::settings::{BlockChecksum, Setting, Settings};
 use crate::storage::tablespace::{Extent, Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
-use plumb_events::{Recorder, Role, Session, locked};
+use plumb_events::{PoolCounts, Recorder, Role, Session, locked};
 use plumb_host::limits::Quota;
 use plumb_io::{Arena, BufferPool, IoError, Method};
 use plumb_units::{BlockAddress, BlockSize, Bytes, FileId, Lsn, Nanos};
@@ -55,7 +55,6 @@ pub enum BlockCheck {
 impl CacheOptions {
     /// Returns the options that the settings give to a cache of `size` bytes; `debug_cache_blocks`
     /// overrides the size. Requests are of one block: see [`database_writer`].
-    #[must_use]
     pub fn of(settings: &Settings, size: Bytes, block_size: BlockSize) -> CacheOptions {
         let blocks = (size.0 / block_size.bytes() as u64).max(1);
         let asked = settings.debug.debug_cache_blocks;
@@ -122,7 +121,6 @@ impl BufferCache {
     }
 
     /// Returns the size of the cache and the bounds of its batches and requests.
-    #[must_use]
     pub fn options(&self) -> &CacheOptions {
         &self.shared.latches.options
     }
@@ -150,7 +148,6 @@ impl BufferCache {
     }
 
     /// Returns the instance's log; `None` until its transactions are opened.
-    #[must_use]
     pub fn log(&self) -> Option<&dyn WriteAhead> {
         self.shared.latches.log()
     }
@@ -161,31 +158,26 @@ impl BufferCache {
     }
 
     /// Returns the size of its blocks.
-    #[must_use]
     pub fn block_size(&self) -> BlockSize {
         self.shared.latches.block_size
     }
 
     /// Returns the number of cached blocks of a tablespace, in any state.
-    #[must_use]
     pub fn cached_blocks(&self, purpose: Purpose) -> u64 {
         self.shared.latches.count_of(purpose)
     }
 
     /// Returns the number of its blocks of each tablespace.
-    #[must_use]
     pub fn census(&self) -> Vec<CachedBlocks> {
         self.shared.latches.census()
     }
 
     /// Returns the work of the cache since it was made.
-    #[must_use]
     pub fn counts(&self) -> PoolCounts {
         self.shared.latches.counts()
     }
 
     /// Returns the number and time of waits for blocks of each file that another session holds.
-    #[must_use]
     pub fn file_waits(&self) -> BTreeMap<FileId, (u64, Nanos)> {
         self.shared.latches.file_waits()
     }
@@ -242,7 +234,6 @@ impl BufferCache {
     }
 
     /// Returns the memory of its buffers; `None` before first use.
-    #[must_use]
     pub fn memory(&self) -> Option<Arena> {
         self.shared.latches.memory().map(BufferPool::arena).cloned()
     }

@@ -72,7 +72,6 @@ impl BufferCaches {
     }
 
     /// Returns the cache for blocks of `db_block_size`.
-    #[must_use]
     pub fn own(&self) -> &BufferCache {
         &self.own
     }
@@ -117,13 +116,11 @@ impl BufferCaches {
     }
 
     /// Returns the instance's log; `None` until its transactions are opened.
-    #[must_use]
     pub fn log(&self) -> Option<&dyn WriteAhead> {
         self.own.log()
     }
 
     /// Returns the blocks changed in place, for checkpoints to write.
-    #[must_use]
     pub fn changed(&self) -> ChangedBlocks {
         ChangedBlocks::new(self.iter().map(BufferCache::share).collect::<Vec<Arc<Shared>>>())
     }
@@ -135,7 +132,6 @@ impl BufferCaches {
     }
 
     /// True if sessions write blocks themselves.
-    #[must_use]
     pub fn is_written_by_sessions(&self) -> bool {
         self.own.options().writer_count == 0
     }

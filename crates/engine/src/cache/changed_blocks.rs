@@ -17,7 +17,6 @@ impl ChangedBlocks {
     }
 
     /// True if every block first changed before the LSN has been written; it need not be synced.
-    #[must_use]
     pub fn are_written(&self, before: Lsn) -> bool {
         let is_written =
             |cache: &Arc<Shared>| cache.latches.first_unwritten().is_none_or(|first| first >= before);

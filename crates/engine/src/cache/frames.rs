@@ -73,57 +73,6 @@ pub(super) struct Frame {
 
 const _: () = assert!(size_of::<Frame>() == 64);
 
-/// Work of a cache since it was made, counted under its mutex.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PoolCounts {
-    /// Number of blocks looked up and given out, found or read.
-    pub gets: u64,
-    /// Number of these that were in the cache.
-    pub hits: u64,
-    /// Number of blocks read into the cache, ahead of need too.
-    pub reads: u64,
-    /// Number of blocks written from the cache.
-    pub writes: u64,
-    /// Number of waits for a free buffer.
-    pub free_buffer_waits: u64,
-    /// Number of waits for a block that a database writer has taken.
-    pub write_complete_waits: u64,
-    /// Number of waits for a block that another session holds.
-    pub buffer_busy_waits: u64,
-    /// Number of blocks that lost their frame to another block while sessions may have needed
-    /// them: those of sort runs, and those that only a scan had asked for, do not count.
-    pub evicted: u64,
-}
-
-impl PoolCounts {
-    /// Adds the counts of the period that follows.
-    pub fn add(&mut self, next: &PoolCounts) {
-        self.gets += next.gets;
-        self.hits += next.hits;
-        self.reads += next.reads;
-        self.writes += next.writes;
-        self.free_buffer_waits += next.free_buffer_waits;
-        self.write_complete_waits += next.write_complete_waits;
-        self.buffer_busy_waits += next.buffer_busy_waits;
-        self.evicted += next.evicted;
-    }
-
-    /// Returns the growth since an earlier reading.
-    #[must_use]
-    pub fn since(&self, earlier: &PoolCounts) -> PoolCounts {
-        PoolCounts {
-            gets: self.gets - earlier.gets,
-            hits: self.hits - earlier.hits,
-            reads: self.reads - earlier.reads,
-            writes: self.writes - earlier.writes,
-            free_buffer_waits: self.free_buffer_waits - earlier.free_buffer_waits,
-            write_complete_waits: self.write_complete_waits - earlier.write_complete_waits,
-            buffer_busy_waits: self.buffer_busy_waits - earlier.buffer_busy_waits,
-            evicted: self.evicted - earlier.evicted,
-        }
-    }
-}
-
 /// Blocks of a tablespace in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CachedBlocks {
@@ -183,7 +132,7 @@ pub(super) struct Frames {
     pub(super) resident_count: usize,
     /// Transfers that have ended, successfully or not.
     answer_count: u64,
-    /// Blocks that others may have needed, as [`PoolCounts::evicted`] counts them.
+    /// Blocks that others may have needed, as [`plumb_events::PoolCounts::evicted`] counts them.
     pub(super) evicted_count: u64,
     /// Unwritten blocks of each writer; `None` for a free writer number.
     unwritten: Vec<Option<u32>>,

@@ -30,7 +30,6 @@ impl<'a> PinnedBlock<'a> {
     }
 
     /// Returns the address of the block.
-    #[must_use]
     pub fn address(&self) -> BlockAddress {
         self.address
     }

@@ -26,11 +26,11 @@
 //!
 //! The invariants are those of the cache: B1 to B6 and B8 in [`super`].
 
-use super::frames::{CachedBlocks, DeviceProgress, Frames, PoolCounts, Taken, Usage};
+use super::frames::{CachedBlocks, DeviceProgress, Frames, Taken, Usage};
 use super::handles::{ChangingBlock, DirtyBlock, OwnedFrame, PinnedBlock};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use super::{BufferPool, CacheOptions, EngineError, IoBuffer, Purpose, thread};
-use plumb_events::{Event, Session, Statistic, now};
+use plumb_events::{Event, PoolCounts, Session, Statistic, now};
 use plumb_io::strict_assert;
 use plumb_units::{BlockAddress, BlockSize, FileId, Lsn, Nanos};
 use std::collections::BTreeMap;

@@ -60,10 +60,9 @@
 //! than the database writers takes clean frames from the clock before it waits, and so displaces
 //! blocks of other sessions.
 //!
-//! `cargo xtask bench slob` measures the cost against fio; docs/measured/slob.md has the
-//! figures. A miss is a system call and two thread switches, three times the CPU of fio, one job of
-//! which completes many requests at once. On a shared server a waiting session runs the next one
-//! instead, without either.
+//! docs/measured/slob.md has the figures next to fio. A miss is a system call and two thread
+//! switches, three times the CPU of fio, one job of which completes many requests at once. On a
+//! shared server a waiting session runs the next one instead, without either.
 //!
 //! In a large cache a hit is a chain of memory stalls: the bucket, the frame, the block. So a frame
 //! is one cache line; frames, buckets and pin counts lie in huge pages; and the block's first line
@@ -136,8 +135,8 @@ use std::sync;
 pub use buffer_cache::{BlockCheck, BufferCache, CacheOptions};
 pub use caches::BufferCaches;
 pub use changed_blocks::ChangedBlocks;
+pub use frames::CachedBlocks;
 pub(crate) use frames::DeviceProgress;
-pub use frames::{CachedBlocks, PoolCounts};
 pub use handles::{ChangingBlock, PinnedBlock};
 pub use latches::WriteAhead;
 pub use reader::CacheReader;

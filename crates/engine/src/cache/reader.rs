@@ -49,20 +49,17 @@ pub struct CacheReader<'a> {
 
 impl<'a> CacheReader<'a> {
     /// Makes a reader that verifies blocks as `db_block_checksum` says.
-    #[must_use]
     pub fn new(session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
         CacheReader::checking(caches.own().options().check, session, caches)
     }
 
     /// Makes a reader that verifies the checksum of each block
     /// it reads, at any `db_block_checksum`.
-    #[must_use]
     pub fn verifying(session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
         CacheReader::checking(BlockCheck::Whole, session, caches)
     }
 
     /// Makes a reader that verifies this part of each block it reads.
-    #[must_use]
     pub fn checking(check: BlockCheck, session: &'a Session, caches: &'a BufferCaches) -> CacheReader<'a> {
         let own = OneCache::new(session, caches.own(), check);
         CacheReader { session, caches, check, own, sized: Vec::new() }

@@ -13,8 +13,7 @@ use crate::storage::block::{self, BlockKind, Content, Expected, HEADER_BYTES, Ls
 use crate::storage::control::SegmentExtent;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::{EngineError, Instance, Layout};
-use plumb_events::Cancel;
-use plumb_events::{Event, IoStream, Period, Role, Session, SessionKind, Snapshot, Statistic, now};
+use plumb_events::{Cancel, Event, IoStream, Period, Role, Session, SessionKind, Snapshot, Statistic, now};
 use plumb_io::sim::{Faults, MemoryDisk};
 use plumb_io::{Arena, Disk, IoBuffer, Method, MethodKind, Operation, Request};
 use plumb_units::{BlockAddress, Bytes, Lsn, Nanos, SplitMix};

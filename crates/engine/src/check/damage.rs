@@ -21,7 +21,6 @@ pub struct SegmentDamage {
 
 impl SegmentDamage {
     /// Returns the number of damaged blocks.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Returns the bytes of the smallest chunk of whole blocks and whole records.
-#[must_use]
 pub(crate) const fn chunk_bytes_min(record_bytes: usize) -> usize {
     let (mut a, mut b) = (BLOCK_BYTES, record_bytes);
     while b != 0 {

@@ -35,7 +35,6 @@ pub(crate) struct OutputFile<'i> {
 const UNFINISHED: &str = ".unfinished";
 
 /// Returns the name of an output until it is complete.
-#[must_use]
 pub fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(UNFINISHED);

@@ -51,19 +51,16 @@ const WORD_BYTES: usize = 8;
 
 /// Returns the most bytes of a key: two of them must fit a branch. Otherwise a level of the tree
 /// would be as large as the one below.
-#[must_use]
 pub const fn key_bytes_max(block_bytes: usize) -> usize {
     (block_bytes - HEADER_BYTES - LINK_BYTES) / 2 - (3 + ROW_ID_BYTES + CHILD_BYTES + SLOT_BYTES)
 }
 
 /// Returns the bytes that a leaf needs for an entry with a key of `key_bytes`, slot included.
-#[must_use]
 pub const fn leaf_entry_bytes(key_bytes: usize) -> usize {
     length_bytes(key_bytes) + key_bytes + ROW_ID_BYTES + SLOT_BYTES
 }
 
 /// Returns a key without its trailing 00 bytes.
-#[must_use]
 pub fn trimmed(key: &[u8]) -> &[u8] {
     let length = key.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     &key[..length]
@@ -82,13 +79,11 @@ pub struct LeafBuilder {
 
 impl LeafBuilder {
     /// Creates a builder of an empty leaf.
-    #[must_use]
     pub const fn new() -> LeafBuilder {
         LeafBuilder { area: Area::starting_at(HEADER_BYTES + LINK_BYTES) }
     }
 
     /// Returns the number of entries added so far.
-    #[must_use]
     pub const fn entry_count(&self) -> usize {
         self.area.entries
     }
@@ -169,13 +164,11 @@ pub struct BranchBuilder {
 
 impl BranchBuilder {
     /// Creates a builder of an empty branch.
-    #[must_use]
     pub const fn new() -> BranchBuilder {
         BranchBuilder { area: Area::starting_at(HEADER_BYTES) }
     }
 
     /// Returns the number of entries added so far.
-    #[must_use]
     pub const fn entry_count(&self) -> usize {
         self.area.entries
     }
@@ -293,7 +286,6 @@ pub struct LayoutError {
 
 impl LayoutError {
     /// Returns the error of the block at this address and file.
-    #[must_use]
     pub fn at(self, path: &Path, address: BlockAddress) -> EngineError {
         let LayoutError { what, found, expected } = self;
         EngineError::CorruptBlock { path: path.to_path_buf(), address, what, found, expected }
@@ -312,7 +304,6 @@ pub struct Entry<'a> {
 impl Entry<'_> {
     /// Compares by key and then by row id, the order of an index; ignores the mark.
     #[inline]
-    #[must_use]
     pub fn order(&self, key: &[u8], row: RowId) -> Ordering {
         self.key.cmp(key).then_with(|| (self.row.0 & !MARK).cmp(&row.0))
     }
@@ -320,14 +311,12 @@ impl Entry<'_> {
     /// True if the row is deleted or has another key now; the entry stays for
     /// sessions that still see it.
     #[inline]
-    #[must_use]
     pub const fn is_marked(&self) -> bool {
         self.row.0 & MARK != 0
     }
 
     /// Returns the row id without the mark.
     #[inline]
-    #[must_use]
     pub const fn row_id(&self) -> RowId {
         RowId(self.row.0 & !MARK)
     }
@@ -373,13 +362,11 @@ impl<'a> LeafView<'a> {
     }
 
     /// Returns the number of entries.
-    #[must_use]
     pub fn entry_count(&self) -> usize {
         self.layout.entries
     }
 
     /// Returns the next leaf in key order; `None` for the last.
-    #[must_use]
     pub fn next(&self) -> Option<BlockAddress> {
         self.next
     }
@@ -431,7 +418,6 @@ impl<'a> BranchView<'a> {
     }
 
     /// Returns the number of children.
-    #[must_use]
     pub fn entry_count(&self) -> usize {
         self.layout.entries
     }

@@ -67,7 +67,6 @@ impl<G> Copy for BTree<'_, G> {}
 
 impl<'a, G: BlockGetter> BTree<'a, G> {
     /// Creates the search from the catalog's entry of the index and its tablespace.
-    #[must_use]
     pub fn new(index: &'a Index, tablespace: &'a Tablespace, blocks: &'a G) -> BTree<'a, G> {
         assert_eq!(tablespace.purpose, Purpose::Indx, "an index is in the index tablespace");
         BTree { index, tablespace, blocks }

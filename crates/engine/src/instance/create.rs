@@ -27,8 +27,7 @@ use crate::storage::header::{self, FileHeader, NO_CHECKPOINT};
 use crate::storage::own_file::require_own;
 use crate::storage::tablespace::{Purpose, Tablespace};
 use crate::storage::tablespaces::Tablespaces;
-use plumb_events::Cancel;
-use plumb_events::{Event, Recorder, Role, Session};
+use plumb_events::{Cancel, Event, Recorder, Role, Session};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::{Directory, Disk, IoError, Lock, OpenMode};
 use plumb_units::{BlockCount, BlockSize, Bytes, FileId, Lsn};
@@ -51,7 +50,6 @@ pub struct Layout {
 
 impl Layout {
     /// Returns the layout with all files in one directory.
-    #[must_use]
     pub fn in_one(home: PathBuf) -> Layout {
         Layout { users: vec![home.clone()], temp: vec![home.clone()], indx: vec![home.clone()], home }
     }

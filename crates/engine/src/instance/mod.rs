@@ -114,7 +114,6 @@ impl Instance {
     }
 
     /// Returns the database's directory.
-    #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
@@ -123,7 +122,6 @@ impl Instance {
     ///
     /// # Panics
     /// If it is for another block size and was never created: see [`Instance::tablespace_of`].
-    #[must_use]
     pub fn tablespace(&self, purpose: Purpose) -> &Tablespace {
         self.tablespaces.get(purpose)
     }
@@ -156,13 +154,11 @@ impl Instance {
     }
 
     /// Returns all tablespaces.
-    #[must_use]
     pub fn tablespaces(&self) -> &Tablespaces {
         &self.tablespaces
     }
 
     /// Returns the buffer caches.
-    #[must_use]
     pub fn caches(&self) -> &BufferCaches {
         &self.caches
     }
@@ -313,7 +309,6 @@ impl Instance {
     }
 
     /// Returns `servers` threads that sessions share; `None` for 0.
-    #[must_use]
     pub fn sharing(&self, servers: usize) -> Option<Sharing> {
         let cache = self.caches.own();
         let files = self.tablespaces.files_to_register(cache.block_size());
@@ -326,7 +321,6 @@ impl Instance {
     }
 
     /// Creates a parallel operation.
-    #[must_use]
     pub fn operation(&self) -> Operation {
         let operation = Operation::new(&self.recorder, &self.access.servers.threads, &self.cancel);
         let operation = operation.sharing(self.sharing(self.settings.io.shared_servers));
@@ -334,7 +328,6 @@ impl Instance {
     }
 
     /// Returns the number of servers in each set of a parallel operation.
-    #[must_use]
     pub fn parallel_degree(&self) -> usize {
         self.access.servers.degree
     }

@@ -57,8 +57,7 @@ use crate::sort::{SortOutcome, SortServer, Sorter, key_ranges};
 use crate::storage::tablespace::Purpose;
 use crate::{EngineError, Instance};
 use key::Keyed;
-use plumb_events::SortServerSummary;
-use plumb_events::{Phase, Role, Session, Statistic, now};
+use plumb_events::{Phase, Role, Session, SortServerSummary, Statistic, now};
 use plumb_io::File;
 use plumb_units::{Bytes, Lsn};
 use seams::Seams;
@@ -87,7 +86,6 @@ pub enum Shape {
 
 impl Shape {
     /// Returns the bytes that end a line in the file.
-    #[must_use]
     pub const fn end_bytes(self) -> u64 {
         match self {
             Shape::Lines => 1,

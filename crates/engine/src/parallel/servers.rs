@@ -9,8 +9,7 @@
 //! If one server fails the others stop. The reported error is the first one, not its consequences.
 
 use crate::EngineError;
-use plumb_events::Cancel;
-use plumb_events::{Event, Recorder, Role, Session, locked};
+use plumb_events::{Cancel, Event, Recorder, Role, Session, locked};
 use plumb_host::limits::Quota;
 use plumb_io::{Arena, File, IoError, Method, carry};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -47,7 +46,6 @@ pub struct Operation {
 impl Operation {
     /// Makes an operation whose servers have sessions of this recorder and
     /// take threads from this quota.
-    #[must_use]
     pub fn new(recorder: &Recorder, threads: &Quota, cancel: &Cancel) -> Operation {
         Operation {
             recorder: recorder.clone(),

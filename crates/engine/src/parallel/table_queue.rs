@@ -65,7 +65,6 @@ pub struct Closed;
 
 impl TableQueue {
     /// Makes a queue for `range_count` key ranges and `sender_count` senders.
-    #[must_use]
     pub fn new(range_count: usize, sender_count: usize, buffers_per_range: usize) -> TableQueue {
         assert!(buffers_per_range > sender_count, "each sender keeps one buffer of each range");
         let range = || RangeQueue {

@@ -3,8 +3,7 @@
 use super::*;
 use crate::instance::{InitialSizes, Layout};
 use crate::settings::Settings;
-use plumb_events::Cancel;
-use plumb_events::Role;
+use plumb_events::{Cancel, Role};
 use std::path::PathBuf;
 
 #[test]

@@ -22,14 +22,12 @@ pub struct Edit {
 impl Edit {
     /// Edits an existing block. The block is logged whole if its last change is before `floor`, the
     /// LSN at which the last checkpoint began.
-    #[must_use]
     pub fn new(purpose: Purpose, address: BlockAddress, block: &[u8], floor: Lsn) -> Edit {
         let start = if block::lsn_of(block) < floor.0 { Start::Image } else { Start::Present };
         Edit { purpose, address, start, steps: Vec::new(), stamps: Vec::new() }
     }
 
     /// Logs a block whole, as it is when the edit finishes.
-    #[must_use]
     pub fn image(purpose: Purpose, address: BlockAddress) -> Edit {
         Edit { purpose, address, start: Start::Image, steps: Vec::new(), stamps: Vec::new() }
     }

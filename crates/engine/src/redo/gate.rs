@@ -41,7 +41,6 @@ pub struct Gate<'a>(ShardedLockReadGuard<'a, Lsn>);
 impl Gate<'_> {
     /// Returns the LSN at which the last checkpoint began. A block with a lower LSN is
     /// logged whole when it changes.
-    #[must_use]
     pub fn floor(&self) -> Lsn {
         *self.0
     }

@@ -55,14 +55,12 @@ pub struct LogOptions {
 
 impl LogOptions {
     /// Returns the most bytes of a record: a split writes five blocks at most.
-    #[must_use]
     pub const fn record_max(&self) -> usize {
         6 * self.block_bytes + 2048
     }
 
     /// Returns the most transactions that may run at once with blocks of `block_bytes`, because a
     /// checkpoint's record lists them all: 596 with 2K, 2,132 with 8K.
-    #[must_use]
     pub const fn transactions_max(block_bytes: usize) -> usize {
         let options = LogOptions { buffer_bytes: 0, block_bytes, checkpoint_interval: 0 };
         (options.record_max() - HEADER_BYTES) / UNDER_WAY_BYTES
@@ -144,19 +142,16 @@ impl Log {
     }
 
     /// Returns the free bytes of log blocks.
-    #[must_use]
     pub fn room(&self) -> i64 {
         self.room.free()
     }
 
     /// Returns the sync method of log writes, and the reason for it.
-    #[must_use]
     pub fn sync(&self) -> &SyncChoice {
         &self.sync
     }
 
     /// Returns LGWR's nice value from the kernel; `None` if sessions do its work.
-    #[must_use]
     pub fn lgwr_nice(&self) -> Option<i32> {
         self.lgwr.nice()
     }
@@ -181,19 +176,16 @@ impl Log {
     }
 
     /// Returns the bytes of a log block.
-    #[must_use]
     pub fn block_bytes(&self) -> usize {
         self.room.log_block()
     }
 
     /// Returns the I/O mode of the files: past the page cache or through it.
-    #[must_use]
     pub fn direct(&self) -> DirectIo {
         self.batches.files()[0].direct()
     }
 
     /// Returns the bytes of all log files.
-    #[must_use]
     pub fn total(&self) -> Bytes {
         self.total
     }
@@ -204,7 +196,6 @@ impl Log {
     }
 
     /// Returns the paths of the second members; none if each file has one member.
-    #[must_use]
     pub fn second_members(&self) -> Vec<PathBuf> {
         let writer = locked(&self.writer);
         let second = writer.files.iter().filter_map(|file| file.members.get(1));
@@ -212,7 +203,6 @@ impl Log {
     }
 
     /// Returns the sizes that the log was created with.
-    #[must_use]
     pub fn options(&self) -> &LogOptions {
         &self.options
     }
@@ -234,13 +224,11 @@ impl Log {
     }
 
     /// Returns the LSN of the next record.
-    #[must_use]
     pub fn end(&self) -> Lsn {
         self.buffer.reserved()
     }
 
     /// Returns the LSN before which all records are durable.
-    #[must_use]
     pub fn durable(&self) -> Lsn {
         self.group.durable()
     }
@@ -390,7 +378,6 @@ impl Log {
     }
 
     /// Returns the place of the next batch: position of the file, and byte in it.
-    #[must_use]
     pub fn position(&self) -> (usize, u64) {
         let writer = locked(&self.writer);
         (writer.current, writer.offset)
@@ -428,7 +415,6 @@ impl Log {
     }
 
     /// Returns the bytes of log that a recovery would read now.
-    #[must_use]
     pub fn to_recover(&self) -> Bytes {
         self.batches.bytes_from(self.control.checkpoint().redo)
     }
@@ -463,7 +449,6 @@ impl Log {
     }
 
     /// Returns the memory that holds records read back.
-    #[must_use]
     pub fn read_back_memory(&self) -> Bytes {
         self.batches.memory()
     }
@@ -545,7 +530,6 @@ impl Log {
     }
 
     /// Returns why the last copy of a filled log file failed; the archiver retries it.
-    #[must_use]
     pub fn archiver_error(&self) -> Option<String> {
         self.archiving.failure()
     }

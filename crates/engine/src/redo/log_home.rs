@@ -55,7 +55,6 @@ pub(crate) fn has_log(disk: &Disk, home: &Path, reaches: Lsn) -> Result<bool, En
 }
 
 /// Returns the path of the log's control block in a database's home.
-#[must_use]
 pub fn control_block(home: &Path) -> PathBuf {
     checkpoint::path(home)
 }

@@ -122,7 +122,6 @@ pub struct Record<'a> {
 
 impl Record<'_> {
     /// Returns the bytes of the whole record.
-    #[must_use]
     pub fn length(&self) -> usize {
         (HEADER_BYTES + self.undo.len() + self.changes.len()).next_multiple_of(8)
     }
@@ -146,7 +145,6 @@ pub struct BlockChange<'a> {
 
 /// Returns the length of the record at the front of `bytes`, from its first word;
 /// `None` if none begins there.
-#[must_use]
 pub fn length_of(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(*bytes.first_chunk::<4>()?) as usize;
     (length >= HEADER_BYTES && length.is_multiple_of(8)).then_some(length)
@@ -154,7 +152,6 @@ pub fn length_of(bytes: &[u8]) -> Option<usize> {
 
 impl<'a> Record<'a> {
     /// Parses the record at the front of `bytes`; `None` if none is there.
-    #[must_use]
     pub fn parse(lsn: Lsn, bytes: &'a [u8]) -> Option<Record<'a>> {
         let bytes = bytes.get(..length_of(bytes)?)?;
         let word =

@@ -42,7 +42,6 @@ impl SyncMethod {
         [SyncMethod::Fdatasync, SyncMethod::OpenDatasync, SyncMethod::Fsync, SyncMethod::OpenSync];
 
     /// Returns the durability with which a file is opened for the method.
-    #[must_use]
     pub const fn durability(self) -> Durability {
         match self {
             SyncMethod::Fdatasync | SyncMethod::Fsync => Durability::OnSync,
@@ -52,7 +51,6 @@ impl SyncMethod {
     }
 
     /// Returns the operation of one durable write.
-    #[must_use]
     pub const fn operation(self) -> Operation {
         match self {
             SyncMethod::Fdatasync => Operation::WriteAndSync,

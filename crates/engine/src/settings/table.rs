@@ -36,7 +36,6 @@ pub enum Group {
 
 impl Group {
     /// Returns the name as lists and pages print it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Group::Storage => "storage",
@@ -51,7 +50,6 @@ impl Group {
     }
 
     /// True if its settings matter only for files on a disk, not for files in memory.
-    #[must_use]
     pub const fn is_about_files(self) -> bool {
         matches!(self, Group::Storage | Group::Cache | Group::Io)
     }
@@ -76,7 +74,6 @@ pub struct SettingRow {
 
 impl SettingRow {
     /// True if lists leave it out because it is for tests of the program itself.
-    #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.group == Group::Debug
     }

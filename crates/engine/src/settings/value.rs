@@ -76,7 +76,6 @@ macro_rules! words {
                 pub const AUTO_OR_WORDS: &'static [&'static str] = &["auto", $($word),*];
 
                 /// Returns the word, as it is written.
-                #[must_use]
                 pub const fn name(self) -> &'static str {
                     match self { $($name::$variant => $word),* }
                 }
@@ -108,13 +107,11 @@ words! {
 
 impl FilesystemioOptions {
     /// True if requests of a session overlap.
-    #[must_use]
     pub const fn is_asynchronous(self) -> bool {
         matches!(self, FilesystemioOptions::Asynch | FilesystemioOptions::Setall)
     }
 
     /// True if the page cache is bypassed.
-    #[must_use]
     pub const fn is_direct(self) -> bool {
         matches!(self, FilesystemioOptions::Directio | FilesystemioOptions::Setall)
     }

@@ -66,14 +66,12 @@ pub struct RecordSize {
 
 impl RecordSize {
     /// Returns the size of records of `bytes` bytes in an area of this kind.
-    #[must_use]
     pub fn new<A: SortArea>(bytes: usize) -> RecordSize {
         RecordSize { bytes, entry_bytes: A::ENTRY_BYTES }
     }
 
     /// Returns the number of records that fit `bytes` of memory while they
     /// are sorted; at least one.
-    #[must_use]
     pub fn fitting(self, bytes: usize) -> usize {
         (bytes / (self.bytes + self.entry_bytes)).max(1)
     }
@@ -240,7 +238,6 @@ pub struct MemoryMerge<'a, F: RunFormat> {
 
 impl<'a, F: RunFormat> MemoryMerge<'a, F> {
     /// Makes a merge of these sources, each in order.
-    #[must_use]
     pub fn new(sources: Vec<&'a [u8]>) -> MemoryMerge<'a, F> {
         let mut rest = sources;
         let merger = (!rest.is_empty()).then(|| F::Merger::new(&mut rest));
@@ -249,7 +246,6 @@ impl<'a, F: RunFormat> MemoryMerge<'a, F> {
 
     /// Returns the smallest record left; no bytes at the end.
     #[inline]
-    #[must_use]
     pub fn current(&self) -> &[u8] {
         self.merger.as_ref().map_or(&[], Merger::record)
     }
@@ -263,7 +259,6 @@ impl<'a, F: RunFormat> MemoryMerge<'a, F> {
     }
 
     /// Returns counts of the matches played; zero for a merger that keeps none.
-    #[must_use]
     pub fn matches(&self) -> Matches {
         self.merger.as_ref().map_or(Matches::default(), Merger::matches)
     }

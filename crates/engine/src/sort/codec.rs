@@ -31,7 +31,6 @@ pub enum RecordKey<'s> {
 
 impl<'s> RecordKey<'s> {
     /// Returns the key as bytes; the bytes of a word are written to `room`.
-    #[must_use]
     pub fn bytes<'r>(self, room: &'r mut [u8; 8]) -> &'r [u8]
     where
         's: 'r,

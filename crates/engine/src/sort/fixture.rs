@@ -8,8 +8,7 @@ use super::{RecordSink, SortServer};
 use crate::instance::InitialSizes;
 use crate::sort::format::Unpacked;
 use crate::{Instance, Layout, Settings};
-use plumb_events::Cancel;
-use plumb_events::{Phase, Role};
+use plumb_events::{Cancel, Phase, Role};
 use plumb_units::{Bytes, Lsn};
 
 pub(crate) type Key = WordKey<u64>;

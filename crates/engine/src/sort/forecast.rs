@@ -42,7 +42,6 @@ pub struct Forecast {
 }
 
 /// Returns the size of the record of a key of `key_bytes` bytes in a table of `rows` rows.
-#[must_use]
 pub fn record_of_key(key_bytes: usize, rows: u64) -> RecordSize {
     let row_bits = u64::BITS - rows.leading_zeros() + ROW_BITS_SPARE;
     let bits = 8 * key_bytes as u64 + u64::from(row_bits);
@@ -57,7 +56,6 @@ pub fn record_of_key(key_bytes: usize, rows: u64) -> RecordSize {
 
 /// Computes the work of one server that sorts `rows` records. `read_fac` is the read cost ratio
 /// for merges of several passes, at least 1.
-#[must_use]
 pub fn forecast(plan: &SortPlan, rows: u64, read_fac: f64) -> Forecast {
     let strips = plan.strips as u64;
     let strip = plan.strip().0;

@@ -42,7 +42,6 @@ impl KeyBuilder {
     ///
     /// # Panics
     /// If a column is not in the schema.
-    #[must_use]
     pub fn new(columns: &[IndexColumn], schema: &Schema) -> KeyBuilder {
         let key_column = |column: &IndexColumn| KeyColumn {
             position: column.position,
@@ -53,7 +52,6 @@ impl KeyBuilder {
     }
 
     /// Returns the positions of its columns in a row.
-    #[must_use]
     pub fn positions(&self) -> Vec<usize> {
         self.columns.iter().map(|column| column.position).collect()
     }

@@ -80,7 +80,6 @@ fn shape(memory_blocks: u32, chunk_blocks: u32) -> Option<MergeShape> {
 }
 
 /// Returns how often each row is read until `run_count` runs are one.
-#[must_use]
 pub fn passes(run_count: usize, fan_in: usize) -> u32 {
     assert!(fan_in >= 2, "F2: a merge of {fan_in} makes runs no fewer");
     let mut passes = 1;
@@ -97,7 +96,6 @@ pub fn passes(run_count: usize, fan_in: usize) -> u32 {
 ///
 /// # Panics
 /// If the memory is less than [`BUFFERS_MIN`] blocks.
-#[must_use]
 pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, costs: MergeCost) -> MergeShape {
     let cost = |shape: &MergeShape| {
         let chunk = f64::from(shape.chunk_blocks);
@@ -113,14 +111,12 @@ pub fn plan(run_count: usize, memory_blocks: u32, chunk_blocks_max: u32, costs: 
 }
 
 /// Returns the reads that a merge of single blocks has in flight, in `memory_blocks` of memory.
-#[must_use]
 pub fn read_ahead(memory_blocks: u32) -> usize {
     (memory_blocks as usize / 4).max(1)
 }
 
 /// Returns the shape with the largest requests that merges all runs at once, if these requests come
 /// near the device's full rate. Then its read cost does not matter.
-#[must_use]
 pub fn fits_one_pass(
     run_count: usize,
     memory_blocks: u32,
@@ -139,7 +135,6 @@ pub fn fits_one_pass(
 }
 
 /// Returns the number of runs that the next intermediate merge takes; 0 if none is needed.
-#[must_use]
 pub fn next_merge(run_count: usize, fan_in: usize) -> usize {
     assert!(fan_in >= 2, "F2: a merge of {fan_in} makes runs no fewer");
     if run_count <= fan_in {

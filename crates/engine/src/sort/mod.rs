@@ -75,7 +75,6 @@ impl SortServer<'_> {
     /// Returns the kind and the LSN that a block of its runs must have. A block of an earlier sort
     /// at the same place is whole, but its own write was lost.
     #[inline]
-    #[must_use]
     pub fn written(&self) -> Expected {
         Expected { kind: BlockKind::Temp, lsns: LsnRange::only(self.lsn) }
     }

@@ -46,7 +46,6 @@ const SYMBOL_BYTES: usize = 6;
 
 /// Returns the number of bytes that two keys share at their start.
 #[inline]
-#[must_use]
 pub fn shared_bytes(one: &[u8], two: &[u8]) -> usize {
     let length = one.len().min(two.len());
     let (one, two) = (&one[..length], &two[..length]);
@@ -94,7 +93,6 @@ pub struct Head {
 impl Head {
     /// Makes the head of a record that shares `shared` bytes of its key and has `rest` more.
     #[inline]
-    #[must_use]
     pub fn new(shared: usize, rest: usize, row: RowId) -> Head {
         let mut head = Head { bytes: 0, length: 0, rest_bytes: rest };
         head.push_length(shared);
@@ -189,7 +187,6 @@ pub struct Packed<'b> {
 impl<'b> Packed<'b> {
     /// Returns the first record of `bytes`; `None` if they end inside it.
     #[inline]
-    #[must_use]
     pub fn first_of(bytes: &'b [u8]) -> Option<Packed<'b>> {
         let (shared, at) = length_at(bytes, 0)?;
         let (rest, at) = length_at(bytes, at)?;
@@ -265,7 +262,6 @@ impl Rebuilt {
 
     /// Returns the record in unpacked form; no bytes before the first.
     #[inline]
-    #[must_use]
     pub fn record(&self) -> &[u8] {
         if self.bytes.is_empty() { &[] } else { &self.bytes[..BYTES_HEADER + self.key_length] }
     }
@@ -273,14 +269,12 @@ impl Rebuilt {
     /// Returns the order of records that differ only in zeros at the ends of their keys: the
     /// shorter key first, then the row id.
     #[inline]
-    #[must_use]
     pub fn rank(&self) -> (usize, RowId) {
         (self.key_length, row_of(&self.bytes))
     }
 
     /// Returns the number of the symbol that byte `at` is in: symbols are 6 bytes of the key.
     #[inline]
-    #[must_use]
     pub const fn symbol_of(at: usize) -> usize {
         at / SYMBOL_BYTES
     }
@@ -288,7 +282,6 @@ impl Rebuilt {
     /// Returns a symbol as a number of 48 bits, of the key followed by zeros; `None` if
     /// it lies after the key.
     #[inline]
-    #[must_use]
     pub fn symbol(&self, number: usize) -> Option<u64> {
         let at = number * SYMBOL_BYTES;
         if at >= self.key_length {

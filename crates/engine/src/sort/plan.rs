@@ -78,7 +78,6 @@ pub fn area_of_share(settings: &Settings, budget: Bytes, servers: u64) -> Result
 }
 
 /// Returns the memory of a server's write buffers that is not part of its sort area.
-#[must_use]
 pub fn buffers_on_top(settings: &Settings) -> Bytes {
     let sort = &settings.sort;
     match sort.sort_direct_writes {
@@ -134,7 +133,6 @@ pub struct TempSizes {
 
 impl TempSizes {
     /// Returns the sizes that a database made with these settings has.
-    #[must_use]
     pub fn of_new(settings: &Settings) -> TempSizes {
         let block = settings.block_size();
         TempSizes { block, extent: block.blocks_in(settings.extent_bytes()) }
@@ -225,7 +223,6 @@ impl SortPlan {
 
     /// Returns the shape of one merge of all `runs` in `memory`, if there is one with requests
     /// at the device's full rate.
-    #[must_use]
     pub fn one_pass(&self, runs: usize, memory: Bytes) -> Option<MergeShape> {
         merge_plan::fits_one_pass(
             runs,
@@ -236,13 +233,11 @@ impl SortPlan {
     }
 
     /// Returns the bytes of a block of the temporary tablespace.
-    #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes
     }
 
     /// Returns the number of blocks that this memory holds.
-    #[must_use]
     pub fn memory_blocks(&self, memory: Bytes) -> u32 {
         (memory.0 / self.block_bytes) as u32
     }
@@ -250,14 +245,12 @@ impl SortPlan {
     /// Returns the memory of a strip, and the part of it that records fill: the size of
     /// its run. For text both are only planned values, because it also has a batch and
     /// is packed in its strips.
-    #[must_use]
     pub fn strip(&self) -> (Bytes, Bytes) {
         let memory = self.area.0 / self.strips as u64;
         (Bytes(memory), Bytes(memory / self.record.bytes as u64 * self.record.bytes as u64))
     }
 
     /// Returns the memory of the write buffers of a server.
-    #[must_use]
     pub fn write_buffer_memory(&self) -> Bytes {
         Bytes((self.write_buffer_bytes * self.write_buffer_count) as u64)
     }
@@ -326,7 +319,6 @@ impl SortPlan {
     }
 
     /// Returns the memory of a sort by `degree` servers, by purpose, in bytes.
-    #[must_use]
     pub fn memory(&self, settings: &Settings, degree: u64) -> Vec<(String, Bytes)> {
         let all = |bytes: Bytes| Bytes(bytes.0 * degree);
         let buffers = match self.direct_writes {
@@ -337,7 +329,6 @@ impl SortPlan {
     }
 
     /// Returns the ratio used and its source, for the report; 0 if no merge plan needed it.
-    #[must_use]
     pub fn read_fac_used(&self) -> (u64, String) {
         let why_not = "one pass takes all runs with requests at the device's full rate";
         let used = self.read_fac_used.load(Relaxed);

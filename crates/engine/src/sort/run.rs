@@ -49,7 +49,6 @@ impl TempSegment {
 
     /// Returns the address of block number `index` of the segment, and the number of blocks without
     /// a gap from it on.
-    #[must_use]
     pub fn locate(&self, index: u32) -> (BlockAddress, u32) {
         let extent = self.starts.partition_point(|start| *start <= index) - 1;
         let within = index - self.starts[extent];

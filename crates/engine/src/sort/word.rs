@@ -256,7 +256,6 @@ struct RowBits {
 impl WordLayout {
     /// Returns the layout of an index on these columns. `None` if a column has values that cannot
     /// be packed, or key and row id have more bits than a word.
-    #[must_use]
     pub fn new(columns: &[IndexColumn], table: &Table, block_size: BlockSize) -> Option<WordLayout> {
         let row = RowBits::of(table, block_size);
         if columns.len() > COLUMNS_MAX || table.column_statistics.len() != table.schema.column_count() {
@@ -283,13 +282,11 @@ impl WordLayout {
     }
 
     /// Returns the bits of a record: key and row id.
-    #[must_use]
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
     /// True if a record fits a word of this type, with its highest bit free.
-    #[must_use]
     pub fn fits<W: Word>(&self) -> bool {
         self.bits < 8 * W::BYTES as u32
     }
@@ -424,7 +421,6 @@ pub struct WordCodec<W> {
 
 impl<W: Word> WordCodec<W> {
     /// Makes a codec with this layout, which must fit the word.
-    #[must_use]
     pub fn new(layout: WordLayout) -> WordCodec<W> {
         assert!(layout.fits::<W>(), "{} bits in a word of {} bytes", layout.bits, W::BYTES);
         WordCodec { layout, word: PhantomData }

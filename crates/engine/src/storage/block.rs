@@ -82,13 +82,11 @@ impl LsnRange {
     pub const ANY: LsnRange = LsnRange { first: 0, last: u64::MAX };
 
     /// Redo records of this LSN or a later one.
-    #[must_use]
     pub const fn from(lsn: Lsn) -> LsnRange {
         LsnRange { first: lsn.0, last: u64::MAX }
     }
 
     /// One operation, as for direct path loads and builds.
-    #[must_use]
     pub const fn only(lsn: Lsn) -> LsnRange {
         LsnRange { first: lsn.0, last: lsn.0 }
     }
@@ -100,7 +98,6 @@ impl LsnRange {
 
     /// Returns the lowest LSN that the segment's redo records may have; `None` if
     /// one operation wrote all blocks.
-    #[must_use]
     pub const fn first_record(self) -> Option<Lsn> {
         if self.last == u64::MAX { Some(Lsn(self.first)) } else { None }
     }
@@ -135,7 +132,6 @@ pub struct Expected {
 impl Expected {
     /// True if the header of a verified block has this kind and one of these LSNs.
     #[inline]
-    #[must_use]
     pub fn matches(self, block: &[u8]) -> bool {
         block[4] == self.kind as u8 && self.lsns.contains(lsn_of(block))
     }
@@ -263,7 +259,6 @@ pub(crate) fn wrong_change(lsn: Lsn, address: BlockAddress, path: &Path, expecte
 
 /// Returns the size of the content of a verified block.
 #[inline]
-#[must_use]
 pub fn content_of(block: &[u8]) -> Content {
     Content { entries: half(block, 12), used: half(block, 14) }
 }
@@ -310,7 +305,6 @@ pub(crate) fn address_of(block: &[u8]) -> BlockAddress {
 
 /// Returns the number of the operation, or the LSN of the redo record, that last changed the block.
 #[inline]
-#[must_use]
 pub fn lsn_of(block: &[u8]) -> u64 {
     u64::from(word(block, 16)) | u64::from(word(block, 20)) << 32
 }

@@ -76,7 +76,6 @@ pub(crate) fn require_column_names(schema: &Schema) -> Result<(), EngineError> {
 }
 
 /// Returns the name of a table or an index in the form in which it is stored and looked up.
-#[must_use]
 pub fn stored_name(name: &str) -> String {
     name.to_uppercase()
 }
@@ -164,14 +163,12 @@ pub struct FileEntry {
 
 impl FileEntry {
     /// Returns its path for a database in that home.
-    #[must_use]
     pub fn path_from(&self, home: &Path) -> PathBuf {
         home.join(&self.path)
     }
 
     /// True if it lies outside the home. There nothing is made, truncated or removed because
     /// of a control file alone.
-    #[must_use]
     pub fn is_outside(&self) -> bool {
         self.path.is_absolute()
     }
@@ -270,7 +267,6 @@ fn is_users(purpose: &Purpose) -> bool {
 
 impl Table {
     /// Returns the kind and the LSNs that its blocks must have.
-    #[must_use]
     pub fn expected(&self) -> Expected {
         Expected { kind: BlockKind::Table, lsns: self.lsns }
     }
@@ -338,7 +334,6 @@ pub struct Index {
 impl Index {
     /// Returns the kind and the LSNs that its leaves or its branches must have.
     #[inline]
-    #[must_use]
     pub fn expected(&self, kind: BlockKind) -> Expected {
         Expected { kind, lsns: self.lsns }
     }
@@ -389,7 +384,6 @@ pub struct Dropped {
 
 impl Catalog {
     /// Makes a catalog without tablespaces and tables, of a database being made in `home`.
-    #[must_use]
     pub fn new(database: DatabaseId, home: &Path) -> Catalog {
         Catalog {
             version: VERSION,
@@ -408,7 +402,6 @@ impl Catalog {
     }
 
     /// True if the creation of the database has ended.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }

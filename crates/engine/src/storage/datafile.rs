@@ -10,8 +10,7 @@ use crate::access::Access;
 use crate::error::DATA_FILE;
 use crate::storage::header::{self, FileHeader, Found};
 use crate::storage::tablespace::Purpose;
-use plumb_events::Cancel;
-use plumb_events::{Event, IoStream, Session, Statistic, locked};
+use plumb_events::{Cancel, Event, IoStream, Session, Statistic, locked};
 use plumb_io::{Arena, Channel, File, IoBuffer, IoError, Lock, Method, Operation, Request};
 use plumb_units::{BlockAddress, BlockNumber, BlockSize, FileId, Lsn};
 use std::io::ErrorKind;
@@ -247,7 +246,6 @@ impl DataFile {
     }
 
     /// Returns the address of one of its blocks.
-    #[must_use]
     pub fn address(&self, block: BlockNumber) -> BlockAddress {
         BlockAddress { file: self.id, block }
     }

@@ -137,7 +137,6 @@ pub(crate) fn database_of(path: &Path) -> io::Result<Option<DatabaseId>> {
 
 impl FileHeader {
     /// Returns the address of the header block.
-    #[must_use]
     pub fn address(&self) -> BlockAddress {
         BlockAddress { file: self.file, block: BlockNumber(0) }
     }

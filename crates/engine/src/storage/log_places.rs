@@ -58,7 +58,6 @@ impl LogPlaces {
     }
 
     /// True for the directories of a database whose settings name none.
-    #[must_use]
     pub fn are_usual(&self) -> bool {
         *self == LogPlaces::default()
     }

@@ -83,7 +83,6 @@ impl Chunk {
     }
 
     /// Returns the number of blocks in the chunk.
-    #[must_use]
     pub fn block_count(&self) -> u32 {
         self.blocks
     }

@@ -57,7 +57,6 @@ impl Piece {
     }
 
     /// Makes a piece of up to `bytes` bytes; the file may end within it.
-    #[must_use]
     pub fn of_file(file: &Arc<File>, offset: u64, bytes: usize) -> Piece {
         Piece { file: Arc::clone(file), offset, bytes, operation: Operation::ReadAtMost }
     }

@@ -14,8 +14,7 @@ use crate::EngineError;
 use crate::access::Access;
 use crate::storage::control::SegmentExtent;
 use crate::storage::datafile::DataFile;
-use plumb_events::Cancel;
-use plumb_events::{Event, Session, locked};
+use plumb_events::{Cancel, Event, Session, locked};
 use plumb_units::{BlockAddress, BlockCount, BlockNumber, BlockSize, Bytes, FileId};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -37,7 +36,6 @@ pub struct Extent {
 
 impl Extent {
     /// Returns the address of block number `index` of the extent.
-    #[must_use]
     pub fn address(&self, index: u32) -> BlockAddress {
         debug_assert!(index < self.blocks);
         BlockAddress { file: FileId(self.file), block: BlockNumber(self.block + index) }
@@ -89,7 +87,6 @@ impl Purpose {
     pub const FIRST: [Purpose; 3] = [Purpose::Users, Purpose::Temp, Purpose::Indx];
 
     /// Returns the name of the tablespace.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Purpose::Users => "USERS",
@@ -105,20 +102,17 @@ impl Purpose {
 
     /// Returns the tablespace for tables in blocks of this size, if it is not
     /// the database's own block size.
-    #[must_use]
     pub fn of_size(block_size: BlockSize) -> Purpose {
         let place = BlockSize::ALL.iter().position(|size| *size == block_size);
         SIZED[place.expect("every size is in the list of sizes")]
     }
 
     /// Returns the block size in its name; `None` for tablespaces of the database's block size.
-    #[must_use]
     pub fn own_size(self) -> Option<BlockSize> {
         SIZED.iter().position(|purpose| *purpose == self).map(|place| BlockSize::ALL[place])
     }
 
     /// True if it is for tables.
-    #[must_use]
     pub const fn is_tables(self) -> bool {
         !matches!(self, Purpose::Temp | Purpose::Indx)
     }
@@ -213,13 +207,11 @@ impl Tablespace {
     }
 
     /// True if the file of that number is in this tablespace.
-    #[must_use]
     pub fn has_file(&self, id: FileId) -> bool {
         self.files.iter().any(|file| file.id == id) || self.unusable.iter().any(|file| file.id == id)
     }
 
     /// Returns the path of a block's file, for messages.
-    #[must_use]
     pub fn path(&self, address: BlockAddress) -> &Path {
         let unusable =
             || self.unusable.iter().find(|file| file.id == address.file).map(|file| file.path.as_path());
@@ -228,7 +220,6 @@ impl Tablespace {
     }
 
     /// Returns the size of all usable files.
-    #[must_use]
     pub fn size(&self) -> Bytes {
         let space = self.space();
         let extents: usize = space.taken.iter().map(Vec::len).sum();
@@ -319,7 +310,6 @@ impl Tablespace {
     ///
     /// # Panics
     /// If its blocks cannot be numbered in 32 bits.
-    #[must_use]
     pub fn extent(&self, file: usize, index: usize) -> Extent {
         assert!((index as u64) < extents_max(self.extent_blocks), "B: block numbers have 32 bits");
         let end = (index as u32 + 1) * self.extent_blocks.0;
@@ -336,7 +326,6 @@ impl Tablespace {
     }
 
     /// Returns the number of extents of each file, for [`Tablespace::cut_back`].
-    #[must_use]
     pub fn extent_counts(&self) -> Vec<usize> {
         self.space().taken.iter().map(Vec::len).collect()
     }

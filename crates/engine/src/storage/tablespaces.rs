@@ -45,7 +45,6 @@ impl Tablespaces {
 
     /// Returns the tablespace of a purpose, if there is one.
     #[inline]
-    #[must_use]
     pub fn find(&self, purpose: Purpose) -> Option<&Tablespace> {
         self.0[purpose as usize].get()
     }
@@ -55,7 +54,6 @@ impl Tablespaces {
     /// # Panics
     /// If there is no such tablespace.
     #[inline]
-    #[must_use]
     pub fn get(&self, purpose: Purpose) -> &Tablespace {
         self.find(purpose).expect("what lies in a tablespace is entered after it")
     }
@@ -82,19 +80,16 @@ impl Tablespaces {
     }
 
     /// Returns the block size of the tablespaces that every database has.
-    #[must_use]
     pub fn block_size(&self) -> BlockSize {
         self.get(Purpose::Users).block_size
     }
 
     /// Returns the tablespace for tables with blocks of this size; it need not exist yet.
-    #[must_use]
     pub fn tables_of(&self, block_size: BlockSize) -> Purpose {
         if block_size == self.block_size() { Purpose::Users } else { Purpose::of_size(block_size) }
     }
 
     /// Returns the size of the largest block.
-    #[must_use]
     pub fn largest_block(&self) -> BlockSize {
         self.iter().map(|tablespace| tablespace.block_size).max().unwrap_or(self.block_size())
     }

@@ -35,20 +35,17 @@ fn room(block_size: BlockSize) -> usize {
 
 /// Returns the most bytes of a row in an extent. The head's block may have room for
 /// only one byte of it.
-#[must_use]
 pub fn row_bytes_max(block_size: BlockSize, extent: BlockCount) -> usize {
     // The first extent of a file lacks block 0.
     room(block_size) * (extent.0 as usize - 2)
 }
 
 /// Returns the blocks after its head that a row of `row` bytes needs, if its head holds no byte.
-#[must_use]
 pub(crate) fn blocks_behind(row: usize, block_size: BlockSize) -> u32 {
     row.div_ceil(room(block_size)) as u32
 }
 
 /// Returns the error of a row that is longer than the room in an extent.
-#[must_use]
 pub(crate) fn too_long(row: &[u8], room: usize, extent_bytes: u64) -> EngineError {
     EngineError::ChainTooLong { found: row.len(), extent_bytes, room, start: begin_of(row) }
 }
@@ -66,7 +63,6 @@ fn begin_of(row: &[u8]) -> String {
 }
 
 /// Returns the bytes of a head before the row's bytes.
-#[must_use]
 pub(crate) fn head_of(row: &[u8]) -> [u8; HEAD_BYTES] {
     let mut head = [HEAD_FLAGS, 0, 0, 0, 0, 0];
     head[2..].copy_from_slice(&(row.len() as u32).to_le_bytes());
@@ -75,7 +71,6 @@ pub(crate) fn head_of(row: &[u8]) -> [u8; HEAD_BYTES] {
 
 /// Returns the length of the row with this head; `None` for a row that is not chained.
 #[inline]
-#[must_use]
 pub fn chained_length(row: &[u8]) -> Option<usize> {
     if row.first() != Some(&HEAD_FLAGS) {
         return None;
@@ -87,7 +82,6 @@ pub fn chained_length(row: &[u8]) -> Option<usize> {
 /// Returns the bytes before the first row of a block: the rest of a row that
 /// begins in an earlier one.
 #[inline]
-#[must_use]
 pub(crate) fn before_rows(block: &[u8], content: Content) -> &[u8] {
     let rows = heap::row_at(block, content, 0).map_or(0, <[u8]>::len);
     let used = usize::from(content.used);
@@ -113,7 +107,6 @@ impl Chain {
     }
 
     /// Returns the block with the next piece; `None` if no row is open.
-    #[must_use]
     pub fn next(&self) -> Option<BlockAddress> {
         self.open.map(|(_, _, next)| next)
     }

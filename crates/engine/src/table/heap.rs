@@ -17,7 +17,6 @@ use plumb_units::BlockSize;
 const SLOT_BYTES: usize = 2;
 
 /// Returns the most bytes of a row image in a block.
-#[must_use]
 pub fn row_bytes_max(block_size: BlockSize) -> usize {
     block_size.bytes() - HEADER_BYTES - SLOT_BYTES
 }
@@ -43,7 +42,6 @@ impl BlockFill {
     }
 
     /// Returns the bytes of a row that still fit.
-    #[must_use]
     pub fn room(&self, block: &[u8]) -> usize {
         let taken = HEADER_BYTES + usize::from(self.used) + SLOT_BYTES * (usize::from(self.rows) + 1);
         block.len().saturating_sub(taken)
@@ -86,7 +84,6 @@ impl BlockFill {
     }
 
     /// True if nothing was added.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
@@ -105,7 +102,6 @@ impl BlockFill {
 /// Returns the bytes from a row's start to the end of the rows in a verified block; the row encodes
 /// its own end. `None` if there is no such slot.
 #[inline]
-#[must_use]
 pub fn row_at(block: &[u8], content: Content, slot: u16) -> Option<&[u8]> {
     if slot >= content.entries {
         return None;

@@ -35,7 +35,6 @@ pub struct Granules<'t> {
 
 impl<'t> Granules<'t> {
     /// Creates the granules of a whole table, for one server.
-    #[must_use]
     pub fn new(table: &'t Table) -> Granules<'t> {
         Granules::of(&table.extents, table.tablespace, table.expected())
     }
@@ -67,7 +66,6 @@ impl<'t> Granules<'t> {
 }
 
 /// Returns the reader options of scans of a tablespace, from the settings.
-#[must_use]
 pub fn reader_options(instance: &Instance, tablespace: Purpose) -> ReaderOptions {
     let tablespace = instance.tablespace(tablespace);
     let blocks = instance.settings.io.db_file_multiblock_read_count;

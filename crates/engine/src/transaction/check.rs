@@ -164,7 +164,6 @@ fn require_each_once(mut there: Vec<RowId>, mut led_to: Vec<RowId>) -> Result<()
 }
 
 /// Returns the CRC-64/NVME of a row image.
-#[must_use]
 pub fn row_hash(image: &[u8]) -> u64 {
     crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, image)
 }

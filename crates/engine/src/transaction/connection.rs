@@ -6,8 +6,7 @@ use super::segment::format_header;
 use super::tree::{EntryChange, Tree};
 use super::undo::Undo;
 use super::worker::{END_BYTES, Thread, Worker};
-use super::{Table, Transactions};
-use super::{patch, rows};
+use super::{Table, Transactions, patch, rows};
 use crate::EngineError;
 use crate::redo::edit::Edit;
 use crate::redo::record::RecordKind;
@@ -76,7 +75,6 @@ pub struct Transaction<'c, 'a> {
 
 impl<'a> Transaction<'_, 'a> {
     /// Returns the transaction's number; `None` until the first change.
-    #[must_use]
     pub fn number(&self) -> Option<u64> {
         self.thread.as_ref().map(|thread| thread.transaction)
     }

@@ -30,7 +30,6 @@ pub enum Logging {
 
 impl Transactions<'_> {
     /// Returns the log for the blocks of a direct path load; `None` if it is not logged.
-    #[must_use]
     pub fn log_of_load(&self, asked: Logging) -> Option<&dyn BlockLog> {
         let log = &self.instance.settings.log;
         let kept = asked == Logging::Logging && log.archive_log_mode;

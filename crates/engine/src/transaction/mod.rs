@@ -246,31 +246,26 @@ impl<'i> Transactions<'i> {
     }
 
     /// Returns the result of the recovery that opening did.
-    #[must_use]
     pub fn recovered(&self) -> &Recovered {
         &self.recovered
     }
 
     /// Returns the instance that these transactions belong to.
-    #[must_use]
     pub fn instance(&self) -> &'i Instance {
         self.instance
     }
 
     /// Returns the log.
-    #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
     }
 
     /// Returns the most bytes of a row image of [`plumb_types`] in one block of `db_block_size`.
-    #[must_use]
     pub fn row_bytes_max(&self) -> usize {
         rows::image_bytes_max(self.instance.tablespaces().block_size().bytes())
     }
 
     /// Connects a session to the tables.
-    #[must_use]
     pub fn connect<'a>(&'a self, session: &'a Session) -> Connection<'a> {
         Connection::new(self, session)
     }

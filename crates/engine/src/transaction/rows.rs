@@ -28,7 +28,6 @@ const VERSION_BYTES: usize = 8;
 const DELETED: u8 = 0x10;
 
 /// Returns the most bytes of a row image in a block.
-#[must_use]
 pub const fn image_bytes_max(block_bytes: usize) -> usize {
     block_bytes - HEADER_BYTES - SLOT_BYTES - VERSION_BYTES
 }

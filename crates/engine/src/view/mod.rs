@@ -105,7 +105,6 @@ impl<'t> TableView<'t> {
     }
 
     /// Returns the name of the table in its stored form.
-    #[must_use]
     pub fn name(&self) -> &str {
         match &self.rows {
             Rows::Loaded(table) => &table.name,
@@ -114,7 +113,6 @@ impl<'t> TableView<'t> {
     }
 
     /// Returns the columns of the table.
-    #[must_use]
     pub fn schema(&self) -> &Schema {
         match &self.rows {
             Rows::Loaded(table) => &table.schema,
@@ -123,7 +121,6 @@ impl<'t> TableView<'t> {
     }
 
     /// Returns the tablespace of the table.
-    #[must_use]
     pub fn tablespace(&self) -> Purpose {
         match &self.rows {
             Rows::Loaded(table) => table.tablespace,
@@ -132,7 +129,6 @@ impl<'t> TableView<'t> {
     }
 
     /// Returns the extents with rows.
-    #[must_use]
     pub fn extents(&self) -> &[SegmentExtent] {
         match &self.rows {
             Rows::Loaded(table) => &table.extents,
@@ -141,19 +137,16 @@ impl<'t> TableView<'t> {
     }
 
     /// Returns the extents of a part of the table.
-    #[must_use]
     pub fn extents_of(&self, share: ExtentShare) -> &[SegmentExtent] {
         share.of_extents(self.extents())
     }
 
     /// Returns the number of blocks that a scan of this part reads.
-    #[must_use]
     pub fn block_count(&self, share: ExtentShare) -> u64 {
         self.extents_of(share).iter().map(|piece| u64::from(piece.used)).sum()
     }
 
     /// Returns the database of the table.
-    #[must_use]
     pub fn instance(&self) -> &'t Instance {
         self.instance
     }
@@ -166,7 +159,6 @@ impl<'t> TableView<'t> {
     }
 
     /// Creates the granules of a part of the table, which the servers of a scan take.
-    #[must_use]
     pub fn granules(&self, share: ExtentShare) -> Granules<'_> {
         Granules::of(self.extents_of(share), self.tablespace(), self.expected())
     }

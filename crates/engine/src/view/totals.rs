@@ -54,7 +54,6 @@ pub struct Totals {
 
 impl Totals {
     /// Makes totals of no rows for this number of columns.
-    #[must_use]
     pub fn of_none(columns: usize) -> Totals {
         Totals { scanned: 0, row_count: 0, row_sum: 0, sums: vec![NumberSum::default(); columns] }
     }

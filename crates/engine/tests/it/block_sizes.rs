@@ -4,7 +4,7 @@ use crate::support::{
     Rows, assert_green, assert_no_space_leaks, build_on, images, keyed_schema, number, scan_rows,
 };
 use plumb_engine::backup::{self, Verification};
-use plumb_engine::cache::{BufferCache, PoolCounts};
+use plumb_engine::cache::BufferCache;
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::storage::control::Table;
 use plumb_engine::storage::header::FileShape;
@@ -12,8 +12,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load::{self, LoadTarget};
 use plumb_engine::transaction::{IndexDefinition, Logging, Transactions};
 use plumb_engine::{EngineError, Instance, Layout, Settings};
-use plumb_events::Cancel;
-use plumb_events::{Role, Session, Statistic};
+use plumb_events::{Cancel, PoolCounts, Role, Session, Statistic};
 use plumb_io::sim::MemoryDisk;
 use plumb_io::sim::power::Survivors;
 use plumb_types::Value;

@@ -6,8 +6,7 @@ use crate::support::{
 use plumb_engine::drop::drop_named;
 use plumb_engine::table::load as table_load;
 use plumb_engine::{EngineError, Instance};
-use plumb_events::Cancel;
-use plumb_events::{Statistic, now};
+use plumb_events::{Cancel, Statistic, now};
 use plumb_types::{RowBatch, RowSource, Schema, SourceError};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;

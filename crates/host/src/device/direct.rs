@@ -25,7 +25,6 @@ const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs
 const ALIGNMENTS: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 
 /// True if file systems of this type keep files in memory, on no device.
-#[must_use]
 pub fn is_memory_file_system(file_system: &str) -> bool {
     MEMORY_FILE_SYSTEMS.contains(&file_system)
 }

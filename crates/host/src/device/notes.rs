@@ -15,7 +15,6 @@ const UNSAFE_OPTIONS: [&str; 4] = ["nobarrier", "barrier=0", "volatile", "fsync=
 const MEMLOCK_SMALL: Bytes = Bytes(64 * Bytes::M);
 
 /// Returns the facts that a reader of measurements made here needs, most important first.
-#[must_use]
 pub fn notes(description: &DeviceDescription) -> Vec<String> {
     let mut notes = file_system_notes(description);
     if let Some(block) = &description.block {

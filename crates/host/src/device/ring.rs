@@ -27,7 +27,6 @@ pub enum IoUringSupport {
 
 impl IoUringSupport {
     /// Returns why a part does not work, and the cure; `None` if it works.
-    #[must_use]
     pub fn refusal(&self, part: RingPart) -> Option<(&str, &str)> {
         match self {
             IoUringSupport::No { why, cure } => Some((why, cure)),
@@ -89,7 +88,6 @@ impl RingSetup {
     ];
 
     /// Returns the name, which is the kernel's where it has one.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             RingSetup::Plain => "plain",
@@ -101,7 +99,6 @@ impl RingSetup {
     }
 
     /// Returns the first kernel version with this set-up.
-    #[must_use]
     pub const fn since(self) -> &'static str {
         match self {
             RingSetup::Plain | RingSetup::CompletionPolling => "5.1",

@@ -57,7 +57,6 @@ impl CycleCounter {
     }
 
     /// Returns the cycles so far; `None` where the kernel refuses.
-    #[must_use]
     pub fn read(&self) -> Option<u64> {
         let mut count = [0; size_of::<u64>()];
         (&self.0).read_exact(&mut count).ok()?;

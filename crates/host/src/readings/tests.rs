@@ -97,7 +97,7 @@ fn disk_stats_read_the_fields_in_order() {
     let expect = DiskStats {
         reads: counts(10, 1, 16, 5),
         writes: counts(20, 2, 24, 6),
-        in_flight: 3,
+        in_flight: Latest(3),
         io_time: millis(40),
         weighted_io_time: millis(41),
         discards: Some(counts(30, 4, 32, 7)),
@@ -109,7 +109,7 @@ fn disk_stats_read_the_fields_in_order() {
     assert_eq!(DiskStats::parse("10 1"), None);
     let nothing = stats.since(&stats);
     assert_eq!(nothing.reads, RequestCounts::default());
-    assert_eq!(nothing.in_flight, 3);
+    assert_eq!(nothing.in_flight, Latest(3));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn what_a_disk_did_in_two_times_adds_up_to_both() {
         DiskStats {
             reads: requests(1),
             writes: requests(3),
-            in_flight: scale,
+            in_flight: Latest(scale),
             io_time: Nanos(10 * scale),
             weighted_io_time: Nanos(20 * scale),
             discards: Some(requests(5)),

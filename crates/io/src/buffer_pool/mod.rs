@@ -46,13 +46,11 @@ impl BufferPool {
     }
 
     /// Returns the number of buffers, fixed at the start.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.pins.count()
     }
 
     /// Returns the memory of all buffers, to register it with a ring.
-    #[must_use]
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
@@ -94,13 +92,11 @@ impl BufferPool {
 
     /// True if the buffer has neither pins nor an owner; a pin may follow at once.
     #[inline]
-    #[must_use]
     pub fn is_idle(&self, index: u32) -> bool {
         self.pins.is_idle(index)
     }
 
     /// True while an owner has the buffer.
-    #[must_use]
     pub fn is_taken(&self, index: u32) -> bool {
         self.pins.is_taken(index)
     }

@@ -24,7 +24,6 @@ const STAT_BLOCK: u64 = 512;
 
 impl Directory {
     /// Returns the attributes of an entry; `None` when it does not exist or cannot be reached.
-    #[must_use]
     pub fn found(&self, name: impl AsRef<Path>) -> Option<Found> {
         let (directory, last) = self.parent(name.as_ref()).ok()?;
         let found = statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).ok()?;

@@ -33,8 +33,7 @@ mod uring;
 use crate::arena::prefetch_arrived;
 use crate::error::noted;
 use crate::file::Sync;
-use crate::ring_setup;
-use crate::{Arena, DirectIo, File, IoBuffer, IoError};
+use crate::{Arena, DirectIo, File, IoBuffer, IoError, ring_setup};
 use delay::Delay;
 use ladder::Ladder;
 use plumb_events::{Event, IoStream, Moved, RequestTimes, Session, Statistic, now, sharing};
@@ -70,7 +69,6 @@ impl MethodKind {
     pub const ALL: [MethodKind; 3] = [MethodKind::Sync, MethodKind::Threads, MethodKind::IoUring];
 
     /// The name that `io_method` takes.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             MethodKind::Sync => "sync",
@@ -140,7 +138,6 @@ impl Method {
 
     /// Starts the best of the methods from `kind` down. Each channel then gets the best available,
     /// and [`Method::replaced`] reports any lesser one. Nothing is refused.
-    #[must_use]
     pub fn best_of(kind: MethodKind, queue_depth: usize, quotas: &Quotas) -> Method {
         Method::of(MethodBackend::Ladder(Arc::new(Ladder::new(kind, queue_depth, quotas))), queue_depth)
     }
@@ -174,7 +171,6 @@ impl Method {
 
     /// Returns the method for channels that one thread hands to the next, because only a plain ring
     /// takes requests from threads other than its maker.
-    #[must_use]
     pub fn for_any_thread(&self) -> Method {
         let backend = match &self.backend {
             MethodBackend::Ring(_, quota) => MethodBackend::Ring(RingSetup::Plain, quota.clone()),
@@ -185,7 +181,6 @@ impl Method {
     }
 
     /// Returns the kind; for the best available, the kind at the start.
-    #[must_use]
     pub fn kind(&self) -> MethodKind {
         match &self.backend {
             MethodBackend::Session => MethodKind::Sync,
@@ -197,13 +192,11 @@ impl Method {
 
     /// Returns the counts of channels that got less than the best, with the reason. `None` where
     /// all got it, or where the method was requested by name.
-    #[must_use]
     pub fn replaced(&self) -> Option<String> {
         if let MethodBackend::Ladder(ladder) = &self.backend { ladder.said() } else { None }
     }
 
     /// True if a channel may use this method.
-    #[must_use]
     pub fn goes_by(&self, kind: MethodKind) -> bool {
         match &self.backend {
             MethodBackend::Ladder(ladder) => ladder.used(kind),
@@ -212,7 +205,6 @@ impl Method {
     }
 
     /// Returns the set-up of its rings; `None` for the other methods.
-    #[must_use]
     pub fn ring_setup(&self) -> Option<RingSetup> {
         match &self.backend {
             MethodBackend::Ring(setup, ..) => Some(*setup),
@@ -222,7 +214,6 @@ impl Method {
     }
 
     /// Returns the requests that a channel may have in flight, 1 to 4096.
-    #[must_use]
     pub fn queue_depth(&self) -> usize {
         self.queue_depth
     }
@@ -280,7 +271,6 @@ impl Method {
     /// Opens a channel for one request at a time. The calling thread makes the call whatever the
     /// method, unless sessions share the thread ([`carry`]). A lone request through a ring would
     /// cost 2 to 4 us more, of the 15 us of CPU that a random read of 8K takes.
-    #[must_use]
     pub fn channel_for_one(&self) -> Channel {
         self.channel_by(ChannelBackend::Sync, 1)
     }
@@ -319,7 +309,6 @@ pub enum Operation {
 
 impl Operation {
     /// True if the operation writes to the file.
-    #[must_use]
     pub const fn writes(self) -> bool {
         !matches!(self, Operation::Read | Operation::ReadAtMost)
     }
@@ -485,13 +474,11 @@ pub struct Channel {
 
 impl Channel {
     /// Returns the requests submitted and not yet given back.
-    #[must_use]
     pub fn outstanding(&self) -> usize {
         self.in_flight + self.ready.len()
     }
 
     /// True if a request can be submitted without waiting for another one to end.
-    #[must_use]
     pub fn has_room(&self) -> bool {
         self.in_flight < self.queue_depth
     }

@@ -362,7 +362,6 @@ impl State {
 
 impl Survivors {
     /// True if a sector of a change has reached the medium.
-    #[must_use]
     pub fn keeps(self, change: usize, sector: usize) -> bool {
         match self {
             Survivors::None => false,

@@ -5,7 +5,6 @@ use plumb_calibrate::{AGREEMENT_LIMIT, Agreement, Calibration, Disagreement};
 use plumb_report::text::hanging;
 
 /// Counts the figures that agree, and names the others by reason.
-#[must_use]
 pub fn against(earlier: &Calibration, calibration: &Calibration) -> String {
     let mut compared = earlier.agreement(calibration);
     // Two zeros have no ratio.

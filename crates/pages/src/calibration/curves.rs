@@ -7,8 +7,8 @@ use super::{interval, median, number};
 use plumb_calibrate::{Calibration, Curve, CurvePoint, Estimate};
 use plumb_report::format::{Count, Figure};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Side, Stroke, duration, short_count, short_micros};
-use plumb_report::table::{Column, Table};
-use plumb_report::{Drawing, Section, cells};
+use plumb_report::table::Table;
+use plumb_report::{Drawing, Section, table};
 
 pub(super) fn curves(calibration: &Calibration) -> Option<Section> {
     let mut drawn = calibration.curves();
@@ -99,34 +99,20 @@ fn mark(point: &CurvePoint, latency: &Estimate, which: &str, label: Label) -> Ma
 }
 
 fn table(curve: &Curve) -> Table {
-    let mut table = Table::new(vec![
-        Column::number("Outstanding"),
-        Column::number("Threads"),
-        Column::number("Requests/s"),
-        Column::text("Interval"),
-        Column::number("p50\nus"),
-        Column::number("p90\nus"),
-        Column::number("p99\nus"),
-        Column::number("p99.9\nus"),
-        Column::number("Longest\nus"),
-        Column::text(""),
-    ])
-    .with_caption(name(curve));
     let most = curve.points.iter().map(|point| point.iops.median).fold(f64::MIN_POSITIVE, f64::max);
-    for point in &curve.points {
+    table!(point in &curve.points; {
         let [p50, p90, p99, p999] = &point.percentiles_micros;
-        table.row(cells![
-            Count(point.outstanding as u64).figure(),
-            Count(point.threads as u64).figure(),
-            median(&point.iops).with_share(Some(point.iops.median / most)),
-            interval(&point.iops),
-            median(p50),
-            median(p90),
-            median(p99),
-            median(p999),
-            number(point.max_micros),
-            if saturates(curve, point) { "saturated from here" } else { "" }
-        ]);
-    }
-    table
+    } [
+        numbers "Outstanding" => Count(point.outstanding as u64).figure(),
+        numbers "Threads" => Count(point.threads as u64).figure(),
+        numbers "Requests/s" => median(&point.iops).with_share(Some(point.iops.median / most)),
+        text "Interval" => interval(&point.iops),
+        numbers "p50\nus" => median(p50),
+        numbers "p90\nus" => median(p90),
+        numbers "p99\nus" => median(p99),
+        numbers "p99.9\nus" => median(p999),
+        numbers "Longest\nus" => number(point.max_micros),
+        text "" => if saturates(curve, point) { "saturated from here" } else { "" },
+    ])
+    .with_caption(name(curve))
 }

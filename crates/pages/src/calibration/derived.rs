@@ -12,8 +12,8 @@
 
 use super::number;
 use plumb_calibrate::{AnswerSource, Calibration, DerivedFigure, DerivedKind, FigureKind};
-use plumb_report::table::{Column, Facts, Table};
-use plumb_report::{Section, cells};
+use plumb_report::table::Facts;
+use plumb_report::{Section, table};
 use plumb_units::Nanos;
 
 /// Median times up to which storage is good, and from which it is slow, microseconds.
@@ -108,19 +108,17 @@ fn between(low: f64, high: f64) -> Option<String> {
 /// Returns the arithmetic of each derived figure, and the settings of optimizers.
 pub(super) fn section(calibration: &Calibration) -> Option<Section> {
     let derived = calibration.derived();
-    let mut table = Table::new(vec![
-        Column::text("For"),
-        Column::text("Figure"),
-        Column::number("Value"),
-        Column::text("Unit"),
-        Column::text("Interval"),
-        Column::wrapped("Arithmetic", 44),
-    ]);
-    for figure in &derived {
+    let table = table!(figure in &derived; {
         let DerivedFigure { kind, median, low, high, arithmetic } = figure;
         let interval = between(*low, *high).unwrap_or_default();
-        table.row(cells![kind.user(), kind.name(), figures(*median), kind.unit(), interval, arithmetic]);
-    }
+    } [
+        text "For" => kind.user(),
+        text "Figure" => kind.name(),
+        numbers "Value" => figures(*median),
+        text "Unit" => kind.unit(),
+        text "Interval" => interval,
+        wrapped(44) "Arithmetic" => arithmetic,
+    ]);
     let note = "costs of the device; where most blocks are in a cache, a random read costs less, and \
                 random_page_cost is set lower";
     (!derived.is_empty()).then(|| Section::front("derived", "What Follows").note(note).table(table))

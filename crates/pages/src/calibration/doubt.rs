@@ -5,7 +5,7 @@ use plumb_calibrate::{AnswerSource, Calibration, Estimate, TaskResult};
 use plumb_io::DirectIo;
 use plumb_report::format::{Figure, Percent};
 use plumb_report::table::{Cell, Column, Facts, Table, Tone};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 
 /// Main figures and points whose repeats disagree.
 pub(super) fn unsettled(calibration: &Calibration) -> Section {
@@ -42,11 +42,10 @@ pub(super) fn warnings(calibration: &Calibration) -> Option<Section> {
 
 /// Lists points that the device or the machine cannot measure.
 pub(super) fn refused(calibration: &Calibration) -> Option<Section> {
-    let mut table =
-        Table::new(vec![Column::wrapped("Point", 44), Column::wrapped("Why it was not measured", 60)]);
-    for refused in &calibration.refused {
-        table.row(cells![refused.task.to_string(), &refused.why]);
-    }
+    let table = table!(refused in &calibration.refused; [
+        wrapped(44) "Point" => refused.task.to_string(),
+        wrapped(60) "Why it was not measured" => &refused.why,
+    ]);
     (!table.rows.is_empty()).then(|| Section::front("refused", "What Was Not Measured").table(table))
 }
 

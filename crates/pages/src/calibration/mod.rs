@@ -36,7 +36,6 @@ use plumb_report::{Document, Section, text};
 use plumb_study::provenance::Provenance;
 
 /// Builds the report of a calibration.
-#[must_use]
 pub fn document(calibration: &Calibration, provenance: &Provenance) -> Document {
     let environment = &calibration.environment;
     let reasons = calibration.doubts();

@@ -3,8 +3,8 @@
 use super::{interval, number};
 use plumb_calibrate::{Calibration, Estimate, ReadCost};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, duration, short_bytes, short_micros};
-use plumb_report::table::{Column, Facts, Table};
-use plumb_report::{Drawing, Section, cells};
+use plumb_report::table::{Facts, Table};
+use plumb_report::{Drawing, Section, table};
 use plumb_units::Bytes;
 
 /// Number of steps on the axis of sizes.
@@ -57,23 +57,14 @@ fn plot(cost: &ReadCost) -> Plot {
 }
 
 fn table(cost: &ReadCost) -> Table {
-    let mut table = Table::new(vec![
-        Column::number("Read"),
-        Column::number("Measured us"),
-        Column::text("Interval"),
-        Column::number("Line us"),
-        Column::number("Off by %"),
-    ]);
-    for (bytes, mean) in &cost.measured {
+    table!((bytes, mean) in &cost.measured; {
         let line = fitted(cost, *bytes as f64);
         let off = (line / mean.median - 1.0) * 100.0;
-        table.row(cells![
-            short_bytes(*bytes as f64),
-            super::median(mean),
-            interval(mean),
-            number(line),
-            format!("{off:+.1}")
-        ]);
-    }
-    table
+    } [
+        numbers "Read" => short_bytes(*bytes as f64),
+        numbers "Measured us" => super::median(mean),
+        text "Interval" => interval(mean),
+        numbers "Line us" => number(line),
+        numbers "Off by %" => format!("{off:+.1}"),
+    ])
 }

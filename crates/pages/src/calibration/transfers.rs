@@ -4,8 +4,8 @@ use super::{interval, median, number};
 use plumb_calibrate::{Calibration, Estimate, Load, Pattern, Point};
 use plumb_report::format::{Count, Figure};
 use plumb_report::plot::{Bar, Bars, short_bytes};
-use plumb_report::table::{Column, Table};
-use plumb_report::{Drawing, Section, cells};
+use plumb_report::table::Table;
+use plumb_report::{Drawing, Section, table};
 use plumb_units::Bytes;
 
 /// Smallest request whose rate is shown in MB/s.
@@ -45,23 +45,12 @@ fn bar((load, threads, estimate): &Transfer) -> Bar {
 }
 
 fn table(transfers: &[Transfer]) -> Table {
-    let mut table = Table::new(vec![
-        Column::text("Requests"),
-        Column::number("Size"),
-        Column::number("Outstanding"),
-        Column::number("Threads"),
-        Column::number("MB/s"),
-        Column::text("Interval"),
-    ]);
-    for (load, threads, estimate) in transfers {
-        table.row(cells![
-            load.to_string(),
-            short_bytes(load.request_bytes as f64),
-            Count(load.outstanding as u64).figure(),
-            Count(*threads as u64).figure(),
-            median(estimate),
-            interval(estimate)
-        ]);
-    }
-    table
+    table!((load, threads, estimate) in transfers; [
+        text "Requests" => load.to_string(),
+        numbers "Size" => short_bytes(load.request_bytes as f64),
+        numbers "Outstanding" => Count(load.outstanding as u64).figure(),
+        numbers "Threads" => Count(*threads as u64).figure(),
+        numbers "MB/s" => median(estimate),
+        text "Interval" => interval(estimate),
+    ])
 }

@@ -3,10 +3,9 @@
 use super::{figures, test_columns, tested};
 use plumb_record::IoTally;
 use plumb_record::figures::{FigureGroup, tallies};
-use plumb_report::Section;
-use plumb_report::cells;
 use plumb_report::format::{Average, Decimal, PerSecond, Reading, Size};
 use plumb_report::table::{Cell, Column, Table};
+use plumb_report::{Section, cells};
 use plumb_study::compare::{Comparison, names};
 
 /// Shows the requests of a table's rows on both sides, with the test of their mean time.

@@ -6,7 +6,7 @@ use plumb_record::{
 };
 use plumb_report::format::{Count, Decimal, Duration, Figure, Megabytes, Percent, Size, Total};
 use plumb_report::table::{Cell, Facts, Table, Tone};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 
 /// Shows the devices under the paths that the work used.
 pub(super) fn devices(devices: &[Device]) -> Section {
@@ -217,47 +217,31 @@ fn measured_limits(calibration: &MeasuredLimits, stored: Option<&StoredCalibrati
 }
 
 fn figures(stored: &StoredCalibration) -> Table {
-    let mut table = Table::default()
-        .text(["Calibrated figure"])
-        .numbers(["Median"])
-        .text(["Unit"])
-        .numbers(["Low", "High"])
-        .text(["Settled"])
-        .wrapped("Found at", 44)
-        .with_caption("The device's limits as calibrated");
-    for figure in &stored.figures {
+    table!(figure in &stored.figures; {
         let tone = if figure.settled { Tone::Plain } else { Tone::Open };
-        table.row(cells![
-            figure.name.replace('_', " "),
-            Total(figure.value),
-            &figure.unit,
-            Total(figure.low),
-            Total(figure.high),
-            Cell::from(figure.settled.figure()).with_tone(tone),
-            &figure.at
-        ]);
-    }
-    table
+    } [
+        text "Calibrated figure" => figure.name.replace('_', " "),
+        numbers "Median" => Total(figure.value),
+        text "Unit" => &figure.unit,
+        numbers "Low" => Total(figure.low),
+        numbers "High" => Total(figure.high),
+        text "Settled" => Cell::from(figure.settled.figure()).with_tone(tone),
+        wrapped(44) "Found at" => &figure.at,
+    ])
+    .with_caption("The device's limits as calibrated")
 }
 
 fn shares(shares: &[LimitShare]) -> Table {
-    let mut table = Table::default()
-        .wrapped("Reached by the run", 44)
-        .numbers(["MB/s"])
-        .wrapped("Limit", 32)
-        .numbers(["MB/s", "% of\nlimit"]);
-    for share in shares {
+    table!(share in shares; {
         let part = Percent { part: share.reached_bytes_per_s, whole: share.limit_bytes_per_s };
         let beyond = part.share().is_some_and(|share| share > 1.0);
-        table.row(cells![
-            &share.what,
-            Megabytes(share.reached_bytes_per_s),
-            &share.limit,
-            Megabytes(share.limit_bytes_per_s),
-            Cell::of(part).with_share(part.share()).with_tone(if beyond { Tone::Bad } else { Tone::Plain })
-        ]);
-    }
-    table
+    } [
+        wrapped(44) "Reached by the run" => &share.what,
+        numbers "MB/s" => Megabytes(share.reached_bytes_per_s),
+        wrapped(32) "Limit" => &share.limit,
+        numbers "MB/s" => Megabytes(share.limit_bytes_per_s),
+        numbers "% of\nlimit" => Cell::of(part).with_share(part.share()).with_tone(if beyond { Tone::Bad } else { Tone::Plain }),
+    ])
 }
 
 /// Describes a device in a line for a terminal.

@@ -12,7 +12,6 @@ const NO_TIME: &str = "no rule was asked: there is no DB time, of which its cost
                        database's report of the same interval";
 
 /// Returns the diagnosis of a run or of an imported report.
-#[must_use]
 pub fn document(record: &Record) -> Document {
     let header = &record.header;
     let findings = &record.findings;

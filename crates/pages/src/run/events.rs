@@ -3,7 +3,7 @@
 use plumb_record::{Record, Sampling, WaitEvent};
 use plumb_report::format::{Average, Count, Figure, Percent, Seconds};
 use plumb_report::table::{Cell, Row, RowKind, Table};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 use plumb_units::{Nanos, total_of};
 use std::collections::BTreeMap;
 
@@ -45,43 +45,33 @@ pub(super) fn top(record: &Record) -> Section {
     if let Some(sampling) = &record.sampling {
         return top_sampled(record, sampling);
     }
-    let mut table = Table::default()
-        .text(["Event"])
-        .numbers(["Waits", "Total Wait\nTime (s)", "Avg\nwait", "% DB\ntime"])
-        .text(["Wait Class"]);
-    for event in top_events(record) {
+    let table = table!(event in top_events(record); {
         let share = Percent::of(event.time_ns, record.header.db_time());
         let average = event.waits.map(|count| Average { total_ns: event.time_ns, count });
-        table.row(cells![
-            event.event,
-            event.waits.map(Count),
-            Seconds(event.time_ns),
-            average,
-            Cell::of(share).with_share(share.share()),
-            event.wait_class
-        ]);
-    }
+    } [
+        text "Event" => event.event,
+        numbers "Waits" => event.waits.map(Count),
+        numbers "Total Wait\nTime (s)" => Seconds(event.time_ns),
+        numbers "Avg\nwait" => average,
+        numbers "% DB\ntime" => Cell::of(share).with_share(share.share()),
+        text "Wait Class" => event.wait_class,
+    ]);
     Section::front("top-events", format!("Top {TOP_EVENTS} Foreground Events by Total Wait Time"))
         .table(table)
 }
 
 /// Shows the same events where their times are estimates: each has its standard error.
 fn top_sampled(record: &Record, sampling: &Sampling) -> Section {
-    let mut table = Table::default()
-        .text(["Event"])
-        .numbers(["Samples", "Total Wait\nTime (s)", "Std Err\n(s)", "% DB\ntime"])
-        .text(["Wait Class"]);
-    for event in top_events(record) {
+    let table = table!(event in top_events(record); {
         let share = Percent::of(event.time_ns, record.header.db_time());
-        table.row(cells![
-            event.event,
-            event.waits.map(Count),
-            Seconds(event.time_ns),
-            event.waits.and_then(|_| error_of(sampling, event.event)),
-            Cell::of(share).with_share(share.share()),
-            event.wait_class
-        ]);
-    }
+    } [
+        text "Event" => event.event,
+        numbers "Samples" => event.waits.map(Count),
+        numbers "Total Wait\nTime (s)" => Seconds(event.time_ns),
+        numbers "Std Err\n(s)" => event.waits.and_then(|_| error_of(sampling, event.event)),
+        numbers "% DB\ntime" => Cell::of(share).with_share(share.share()),
+        text "Wait Class" => event.wait_class,
+    ]);
     Section::front("top-events", format!("Top {TOP_EVENTS} Foreground Events by Total Wait Time"))
         .note(sampled(sampling))
         .table(table)

@@ -3,8 +3,7 @@
 //! The parts are consistent, as in a measured run: CPU and waits of the foreground sessions sum to
 //! the DB time, and events to the waits.
 
-use plumb_events::SortServerSummary;
-use plumb_events::{Direction, LatencyHistogram, SessionKind, Unit};
+use plumb_events::{Direction, LatencyHistogram, PoolCounts, SessionKind, SortServerSummary, Unit};
 use plumb_record::*;
 use plumb_units::{Bytes, Nanos};
 
@@ -494,22 +493,22 @@ fn buffer_pools() -> Vec<PoolStats> {
         PoolStats {
             block_bytes: 8192,
             buffers: 8_192,
-            gets: 41_200,
-            hits: 38_900,
-            reads: 2_300,
-            writes: 1_408,
-            free_buffer_waits: 212,
-            write_complete_waits: 3,
-            buffer_busy_waits: 17,
-            evicted: 180,
+            counts: PoolCounts {
+                gets: 41_200,
+                hits: 38_900,
+                reads: 2_300,
+                writes: 1_408,
+                free_buffer_waits: 212,
+                write_complete_waits: 3,
+                buffer_busy_waits: 17,
+                evicted: 180,
+            },
             census: vec![cached("USERS", 2_210, 0), cached("TEMP", 5_100, 812)],
         },
         PoolStats {
             block_bytes: 2048,
             buffers: 512,
-            gets: 900,
-            hits: 450,
-            reads: 450,
+            counts: PoolCounts { gets: 900, hits: 450, reads: 450, ..PoolCounts::default() },
             census: vec![cached("USERS_2K", 450, 0)],
             ..PoolStats::default()
         },
@@ -543,12 +542,15 @@ pub(crate) fn users() -> Users {
         let pool = PoolStats {
             block_bytes: 8192,
             buffers: 2_560,
-            gets,
-            hits: gets - reads,
-            reads,
-            writes: if reads > 0 { 5_120 } else { 0 },
-            free_buffer_waits: if reads > 0 { 91 } else { 0 },
-            evicted: reads * 2,
+            counts: PoolCounts {
+                gets,
+                hits: gets - reads,
+                reads,
+                writes: if reads > 0 { 5_120 } else { 0 },
+                free_buffer_waits: if reads > 0 { 91 } else { 0 },
+                evicted: reads * 2,
+                ..PoolCounts::default()
+            },
             ..PoolStats::default()
         };
         let time = SessionsTime { cpu_ns: latency.count() * 60_000, events: vec![read_waits, idle] };

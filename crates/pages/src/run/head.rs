@@ -5,7 +5,7 @@ use plumb_record::figures::{ACTIVE_SESSIONS, FigureGroup, figure};
 use plumb_record::{Header, Record};
 use plumb_report::format::{Count, Decimal, Figure, Percent, Seconds, Size, grouped};
 use plumb_report::table::{Cell, Facts, Table};
-use plumb_report::{Headline, Section, cells};
+use plumb_report::{Headline, Section, table};
 
 /// Returns the headline figures: elapsed time, what the workload is for, then DB time and memory. A
 /// figure that the record lacks is left out.
@@ -60,36 +60,24 @@ fn release(header: &Header) -> String {
 
 fn identity(record: &Record) -> Table {
     let header = &record.header;
-    let mut table =
-        Table::default().text(["Workload", "Release", "Revision", "Settings Hash"]).numbers(["Seed"]);
-    table.row(cells![
-        &header.workload,
-        release(header),
-        header.git_revision.as_deref().unwrap_or("unknown"),
-        &header.settings_hash,
-        header.seed.map_or(String::new(), |seed| seed.to_string())
-    ]);
-    table
+    table!([
+        text "Workload" => &header.workload,
+        text "Release" => release(header),
+        text "Revision" => header.git_revision.as_deref().unwrap_or("unknown"),
+        text "Settings Hash" => &header.settings_hash,
+        numbers "Seed" => header.seed.map_or(String::new(), |seed| seed.to_string()),
+    ])
 }
 
 fn host(record: &Record) -> Table {
     let host = &record.header.host;
-    let mut table = Table::default()
-        .text(["Host Name", "Platform"])
-        .numbers(["CPUs"])
-        .wrapped("CPU Model", 40)
-        .numbers(["Memory"]);
-    table.row(cells![
-        &host.name,
-        &host.kernel,
-        match (host.cpus, host.cpu_quota) {
-            (Some(cpus), Some(quota)) => format!("{cpus}, quota {quota}"),
-            (cpus, _) => cpus.map(|cpus| Count(u64::from(cpus))).figure(),
-        },
-        &host.cpu_model,
-        host.memory_bytes.map(Size)
-    ]);
-    table
+    table!([
+        text "Host Name" => &host.name,
+        text "Platform" => &host.kernel,
+        numbers "CPUs" => match (host.cpus, host.cpu_quota) { (Some(cpus), Some(quota)) => format!("{cpus}, quota {quota}"), (cpus, _) => cpus.map(|cpus| Count(u64::from(cpus))).figure(), },
+        wrapped(40) "CPU Model" => &host.cpu_model,
+        numbers "Memory" => host.memory_bytes.map(Size),
+    ])
 }
 
 fn period(record: &Record) -> Facts {

@@ -6,7 +6,7 @@ use plumb_record::{Phase, ProfileSeries, Record};
 use plumb_report::format::{Count, Decimal, PerSecond, Percent, Seconds, Size, Throughput};
 use plumb_report::profile::{Band, Chart, Limit, Stream, axis_end};
 use plumb_report::table::{Cell, Table};
-use plumb_report::{Block, Section, cells};
+use plumb_report::{Block, Section, table};
 use plumb_units::{Bytes, Nanos};
 
 /// Draws bytes over time and the phases.
@@ -161,55 +161,45 @@ fn limit_mb_per_s(record: &Record, direction: Direction) -> Option<f64> {
 }
 
 fn series(record: &Record, chart: &Chart) -> Table {
-    let mut table = Table::default()
-        .text(["Stream"])
-        .numbers(["Data", "Active (s)", "MB/s\nwhile active", "MB/s\npeak", "% of device\nwhile active"])
-        .with_caption("Streams, whole run");
-    for series in &chart.streams {
+    table!(series in &chart.streams; {
         let bytes = series.total();
         let active = series.bytes.iter().filter(|bytes| **bytes > 0).count();
         let active_ns = active as u64 * record.io_profile.bucket_ns;
         let rate = Bytes(bytes).per(Nanos(active_ns)).mb_per_second();
         let limit = limit_mb_per_s(record, record.io_profile.series[series.colour].direction).unwrap_or(0.0);
         let share = Percent { part: rate, whole: limit };
-        table.row(cells![
-            &series.name,
-            Size(bytes),
-            Seconds(active_ns),
-            Decimal(rate),
-            Decimal(series.peak_mb_per_s(chart.bucket_s)),
-            Cell::of(share).with_share(share.share())
-        ]);
-    }
-    table
+    } [
+        text "Stream" => &series.name,
+        numbers "Data" => Size(bytes),
+        numbers "Active (s)" => Seconds(active_ns),
+        numbers "MB/s\nwhile active" => Decimal(rate),
+        numbers "MB/s\npeak" => Decimal(series.peak_mb_per_s(chart.bucket_s)),
+        numbers "% of device\nwhile active" => Cell::of(share).with_share(share.share()),
+    ])
+    .with_caption("Streams, whole run")
 }
 
 /// Shows the phases. A phase without rows or bytes of its own has blanks: probes of the device are
 /// neither rows nor bytes of the run.
 fn phases(record: &Record) -> Table {
-    let mut table = Table::default()
-        .text(["Phase", "Operation"])
-        .numbers(["Start (s)", "End (s)", "Elapsed (s)", "Rows", "Rows/s", "Data", "MB/s", "% of\ndevice"])
-        .with_caption("Phases");
-    for phase in &record.phases {
+    table!(phase in &record.phases; {
         let elapsed_ns = phase.end_ns.saturating_sub(phase.start_ns);
         let rows = Some(phase.rows).filter(|rows| *rows > 0);
         let rows_per_s = rows.map(|rows| PerSecond { total: rows as f64, elapsed_ns }.rate());
         let bytes = Some(phase.bytes).filter(|bytes| *bytes > 0);
-        table.row(cells![
-            &phase.name,
-            &phase.operation,
-            Seconds(phase.start_ns),
-            Seconds(phase.end_ns),
-            Seconds(elapsed_ns),
-            rows.map(Count),
-            rows_per_s.map(|rate| Count(rate.round() as u64)),
-            bytes.map(Size),
-            bytes.map(|bytes| Throughput { bytes, elapsed_ns }),
-            bytes.and_then(|_| phase_share(record, phase))
-        ]);
-    }
-    table
+    } [
+        text "Phase" => &phase.name,
+        text "Operation" => &phase.operation,
+        numbers "Start (s)" => Seconds(phase.start_ns),
+        numbers "End (s)" => Seconds(phase.end_ns),
+        numbers "Elapsed (s)" => Seconds(elapsed_ns),
+        numbers "Rows" => rows.map(Count),
+        numbers "Rows/s" => rows_per_s.map(|rate| Count(rate.round() as u64)),
+        numbers "Data" => bytes.map(Size),
+        numbers "MB/s" => bytes.map(|bytes| Throughput { bytes, elapsed_ns }),
+        numbers "% of\ndevice" => bytes.and_then(|_| phase_share(record, phase)),
+    ])
+    .with_caption("Phases")
 }
 
 /// Returns the share of the device's limit that a phase with one direction reached.

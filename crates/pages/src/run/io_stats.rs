@@ -9,7 +9,7 @@ use plumb_record::{
 };
 use plumb_report::format::{Average, Count, Decimal, Figure, PerSecond, Percent, Size, Throughput};
 use plumb_report::table::{Cell, RowKind, Table};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 use plumb_units::total_of;
 
 /// Bytes for which a read's time is stated, to compare reads of different sizes.
@@ -288,29 +288,17 @@ fn directory_of(files: &[&IoFile]) -> String {
 
 /// Shows the buffer caches by block size, and the blocks in them when the work ended.
 pub(super) fn pools(record: &Record) -> Option<Section> {
-    let mut table = Table::default().text(["Block\nSize"]).numbers([
-        "Number of\nBuffers",
-        "Pool\nHit%",
-        "Buffer\nGets",
-        "Physical\nReads",
-        "Physical\nWrites",
-        "Free Buff\nWait",
-        "Writ Comp\nWait",
-        "Buffer Busy\nWaits",
+    let table = table!(pool in &record.buffer_pools; [
+        text "Block\nSize" => Size(pool.block_bytes),
+        numbers "Number of\nBuffers" => Count(pool.buffers),
+        numbers "Pool\nHit%" => Percent::of(pool.counts.hits, pool.counts.gets),
+        numbers "Buffer\nGets" => Count(pool.counts.gets),
+        numbers "Physical\nReads" => Count(pool.counts.reads),
+        numbers "Physical\nWrites" => Count(pool.counts.writes),
+        numbers "Free Buff\nWait" => Count(pool.counts.free_buffer_waits),
+        numbers "Writ Comp\nWait" => Count(pool.counts.write_complete_waits),
+        numbers "Buffer Busy\nWaits" => Count(pool.counts.buffer_busy_waits),
     ]);
-    for pool in &record.buffer_pools {
-        table.row(cells![
-            Size(pool.block_bytes),
-            Count(pool.buffers),
-            Percent::of(pool.hits, pool.gets),
-            Count(pool.gets),
-            Count(pool.reads),
-            Count(pool.writes),
-            Count(pool.free_buffer_waits),
-            Count(pool.write_complete_waits),
-            Count(pool.buffer_busy_waits)
-        ]);
-    }
     let section = Section::detail("buffer-pools", "Buffer Pool Statistics")
         .note("a cache for each block size; reads and writes in blocks, reads ahead of need included")
         .table(table);
@@ -352,23 +340,14 @@ fn census(pools: &[PoolStats]) -> Table {
 
 /// Shows block and extent sizes of the tablespaces; `None` in older records.
 pub(super) fn shapes(record: &Record) -> Option<Section> {
-    let mut table = Table::default().text(["Tablespace"]).numbers([
-        "Block\nSize",
-        "Extent\nSize",
-        "Blocks per\nExtent",
-        "Files",
-        "Size",
+    let table = table!(shape in &record.tablespaces; [
+        text "Tablespace" => &shape.tablespace,
+        numbers "Block\nSize" => Size(shape.block_bytes),
+        numbers "Extent\nSize" => Size(shape.extent_bytes),
+        numbers "Blocks per\nExtent" => shape.extent_bytes.checked_div(shape.block_bytes).map(Count),
+        numbers "Files" => Count(shape.files),
+        numbers "Size" => Size(shape.bytes),
     ]);
-    for shape in &record.tablespaces {
-        table.row(cells![
-            &shape.tablespace,
-            Size(shape.block_bytes),
-            Size(shape.extent_bytes),
-            shape.extent_bytes.checked_div(shape.block_bytes).map(Count),
-            Count(shape.files),
-            Size(shape.bytes)
-        ]);
-    }
     let section = Section::detail("tablespaces", "Tablespaces and Extents")
         .note("a read never goes beyond its extent, whatever db_file_multiblock_read_count asks for");
     (!record.tablespaces.is_empty()).then(|| section.table(table))

@@ -43,7 +43,6 @@ use plumb_record::{Record, Validity};
 use plumb_report::{Document, Section, State, text};
 
 /// Builds the report of a run.
-#[must_use]
 pub fn document(record: &Record) -> Document {
     if let Some(snoop) = &record.snoop {
         return super::snoop::of_record(record, snoop);

@@ -4,48 +4,41 @@ use plumb_findings::reasons_of;
 use plumb_record::{Finding, Held, Record};
 use plumb_report::format::Seconds;
 use plumb_report::table::{Cell, Table, Tone};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 
 /// Shows the checks of the result.
 pub(super) fn verification(record: &Record) -> Section {
-    let mut table =
-        Table::default().wrapped("Checked", 44).text(["Result"]).numbers(["Secs"]).wrapped("Found", 64);
-    for check in &record.checks {
+    let table = table!(check in &record.checks; {
         let (word, tone) = if check.passed { ("passed", Tone::Good) } else { ("FAILED", Tone::Bad) };
-        table.row(cells![
-            &check.name,
-            Cell::from(word).with_tone(tone),
-            Seconds(check.elapsed_ns),
-            &check.detail
-        ]);
-    }
+    } [
+        wrapped(44) "Checked" => &check.name,
+        text "Result" => Cell::from(word).with_tone(tone),
+        numbers "Secs" => Seconds(check.elapsed_ns),
+        wrapped(64) "Found" => &check.detail,
+    ]);
     Section::front("verification", "Verification").table(table)
 }
 
 /// Shows if each setting took effect.
 pub(super) fn receipts(record: &Record) -> Section {
-    let mut table =
-        Table::default().text(["Setting"]).wrapped("Asked", 16).text(["Receipt"]).wrapped("Evidence", 66);
-    for receipt in &record.receipts {
+    let table = table!(receipt in &record.receipts; {
         let (word, tone) = match receipt.held {
             Held::Held => ("held", Tone::Good),
             Held::Contradicted => ("CONTRADICTED", Tone::Bad),
             Held::NotChecked => ("not checked", Tone::Open),
         };
-        table.row(cells![
-            &receipt.setting,
-            &receipt.asked,
-            Cell::from(word).with_tone(tone),
-            &receipt.evidence
-        ]);
-    }
+    } [
+        text "Setting" => &receipt.setting,
+        wrapped(16) "Asked" => &receipt.asked,
+        text "Receipt" => Cell::from(word).with_tone(tone),
+        wrapped(66) "Evidence" => &receipt.evidence,
+    ]);
     Section::front("receipts", "Receipts")
         .note("evidence from outside the code that applied the setting")
         .table(table)
 }
 
 /// Returns the section of a record's findings; `None` without any.
-#[must_use]
 pub fn findings(record: &Record) -> Option<Section> {
     if record.findings.is_empty() {
         return None;
@@ -76,34 +69,22 @@ pub(super) fn paths_not_taken(record: &Record) -> Option<Section> {
 
 /// Lists the rule of each finding, what could be saved, and the study that would prove it.
 fn proofs(findings: &[Finding]) -> Table {
-    let mut table = Table::default()
-        .numbers(["#"])
-        .text(["Rule"])
-        .numbers(["Saves at\nmost (s)"])
-        .wrapped("Proved by", 50)
-        .wrapped("It may mislead", 44)
-        .with_caption("What would prove them");
-    for (index, finding) in findings.iter().enumerate().filter(|(_, finding)| !finding.rule.is_empty()) {
-        table.row(cells![
-            (index + 1).to_string(),
-            &finding.rule,
-            finding.saves_ns.map(Seconds),
-            &finding.study,
-            &finding.caveat
-        ]);
-    }
-    table
+    table!((index, finding) in findings.iter().enumerate().filter(|(_, finding)| !finding.rule.is_empty()); [
+        numbers "#" => (index + 1).to_string(),
+        text "Rule" => &finding.rule,
+        numbers "Saves at\nmost (s)" => finding.saves_ns.map(Seconds),
+        wrapped(50) "Proved by" => &finding.study,
+        wrapped(44) "It may mislead" => &finding.caveat,
+    ])
+    .with_caption("What would prove them")
 }
 
 /// Builds a table of findings with evidence and advice, with these column widths.
 pub(crate) fn findings_table(findings: &[Finding], widths: [usize; 3]) -> Table {
-    let mut table = Table::default()
-        .numbers(["#"])
-        .wrapped("Finding", widths[0])
-        .wrapped("Evidence", widths[1])
-        .wrapped("Advice", widths[2]);
-    for (index, finding) in findings.iter().enumerate() {
-        table.row(cells![(index + 1).to_string(), &finding.what, &finding.evidence, &finding.advice]);
-    }
-    table
+    table!((index, finding) in findings.iter().enumerate(); [
+        numbers "#" => (index + 1).to_string(),
+        wrapped(widths[0]) "Finding" => &finding.what,
+        wrapped(widths[1]) "Evidence" => &finding.evidence,
+        wrapped(widths[2]) "Advice" => &finding.advice,
+    ])
 }

@@ -4,7 +4,7 @@ use plumb_events::Unit;
 use plumb_record::{Record, SessionSnapshot};
 use plumb_report::format::{Average, Count, Percent, Seconds, SignedSeconds};
 use plumb_report::table::{RowKind, Table};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 
 /// Name of the time without any instrument.
 const REST: &str = "not accounted for by any instrument";
@@ -14,19 +14,16 @@ pub(super) fn waits(record: &Record) -> Option<Section> {
     let SessionSnapshot { time, events, .. } = record.session.as_ref()?;
     let mut events: Vec<_> = events.iter().filter(|event| event.waits > 0).collect();
     events.sort_by(|one, two| two.time_ns.cmp(&one.time_ns).then(one.event.cmp(&two.event)));
-    let mut table =
-        Table::default().text(["What"]).numbers(["Waits", "Time (s)", "Avg wait", "% of\nelapsed"]);
     let share = |ns: u64| Percent::of(ns, time.elapsed_ns);
-    for event in events {
+    let mut table = table!(event in events; {
         let mean = Average { total_ns: event.time_ns, count: event.waits };
-        table.row(cells![
-            &event.event,
-            Count(event.waits),
-            Seconds(event.time_ns),
-            mean,
-            share(event.time_ns)
-        ]);
-    }
+    } [
+        text "What" => &event.event,
+        numbers "Waits" => Count(event.waits),
+        numbers "Time (s)" => Seconds(event.time_ns),
+        numbers "Avg wait" => mean,
+        numbers "% of\nelapsed" => share(event.time_ns),
+    ]);
     table.row(cells!["CPU", "", Seconds(time.cpu_ns), "", share(time.cpu_ns)]);
     if let Some(queue) = time.run_queue_ns {
         table.row(cells!["ready to run without a CPU", "", Seconds(queue), "", share(queue)]);

@@ -4,7 +4,7 @@ use plumb_events::SortServerSummary;
 use plumb_record::{Record, Sort, SortBuild};
 use plumb_report::format::{Count, Figure, Percent, Seconds, Size};
 use plumb_report::table::{Cell, Facts, RowKind, Table};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 use plumb_units::total_of;
 
 /// Shows the sort; `None` if the workload has none.
@@ -20,35 +20,20 @@ pub(super) fn sort(record: &Record) -> Option<Section> {
 
 /// Shows builds at the same time: what each got, and what it did.
 fn sorters(sorters: &[SortBuild]) -> Table {
-    let mut table = Table::default()
-        .text(["Index"])
-        .numbers([
-            "Elapsed\n(s)",
-            "Servers",
-            "Memory\ngot",
-            "Rows",
-            "Runs",
-            "All runs\nwritten",
-            "Merge\npasses",
-            "Merge\nwidth",
-            "Intermediate\nmerges",
-        ])
-        .with_caption("Builds at the same time");
     let sum = |of: fn(&SortBuild) -> u64| total_of(sorters.iter().map(of));
-    for sorter in sorters {
-        table.row(cells![
-            &sorter.index,
-            Seconds(sorter.elapsed_ns),
-            Count(sorter.servers),
-            Size(sorter.area_bytes),
-            Count(sorter.rows),
-            Count(sorter.runs),
-            Size(sorter.run_bytes),
-            Count(sorter.merge_passes),
-            Count(sorter.merge_width),
-            Count(sorter.intermediate_merges)
-        ]);
-    }
+    let mut table = table!(sorter in sorters; [
+        text "Index" => &sorter.index,
+        numbers "Elapsed\n(s)" => Seconds(sorter.elapsed_ns),
+        numbers "Servers" => Count(sorter.servers),
+        numbers "Memory\ngot" => Size(sorter.area_bytes),
+        numbers "Rows" => Count(sorter.rows),
+        numbers "Runs" => Count(sorter.runs),
+        numbers "All runs\nwritten" => Size(sorter.run_bytes),
+        numbers "Merge\npasses" => Count(sorter.merge_passes),
+        numbers "Merge\nwidth" => Count(sorter.merge_width),
+        numbers "Intermediate\nmerges" => Count(sorter.intermediate_merges),
+    ])
+    .with_caption("Builds at the same time");
     let all = cells![
         "all",
         "",
@@ -66,29 +51,17 @@ fn sorters(sorters: &[SortBuild]) -> Table {
 }
 
 fn work_areas(sort: &Sort) -> Table {
-    let mut table = Table::default().numbers([
-        "Optimal",
-        "One-pass",
-        "Multi-pass",
-        "Rows",
-        "Runs",
-        "First runs",
-        "Merge\npasses",
-        "Merge\nwidth",
-        "Intermediate\nmerges",
-    ]);
-    table.row(cells![
-        Count(sort.optimal),
-        Count(sort.one_pass),
-        Count(sort.multi_pass),
-        Count(sort.rows),
-        Count(sort.runs),
-        Size(sort.run_bytes),
-        Count(sort.merge_passes),
-        Count(sort.merge_width),
-        Count(sort.intermediate_merges)
-    ]);
-    table
+    table!([
+        numbers "Optimal" => Count(sort.optimal),
+        numbers "One-pass" => Count(sort.one_pass),
+        numbers "Multi-pass" => Count(sort.multi_pass),
+        numbers "Rows" => Count(sort.rows),
+        numbers "Runs" => Count(sort.runs),
+        numbers "First runs" => Size(sort.run_bytes),
+        numbers "Merge\npasses" => Count(sort.merge_passes),
+        numbers "Merge\nwidth" => Count(sort.merge_width),
+        numbers "Intermediate\nmerges" => Count(sort.intermediate_merges),
+    ])
 }
 
 fn decisions(sort: &Sort) -> Facts {
@@ -108,31 +81,18 @@ fn decisions(sort: &Sort) -> Facts {
 }
 
 fn servers(servers: &[SortServerSummary]) -> Table {
-    let mut table = Table::default()
-        .text(["Server"])
-        .numbers([
-            "Sort area",
-            "Rows",
-            "% of\nrows",
-            "Runs",
-            "All runs\nwritten",
-            "Merge\npasses",
-            "Merge\nwidth",
-        ])
-        .with_caption("Sort servers");
     let rows = total_of(servers.iter().map(|server| server.row_count));
-    for server in servers {
+    table!(server in servers; {
         let share = Percent::of(server.row_count, rows);
-        table.row(cells![
-            &server.name,
-            Size(server.area.0),
-            Count(server.row_count),
-            Cell::from(share.figure()).with_share(share.share()),
-            Count(server.run_count),
-            Size(server.run_bytes),
-            Count(server.merge_passes),
-            Count(server.merge_width)
-        ]);
-    }
-    table
+    } [
+        text "Server" => &server.name,
+        numbers "Sort area" => Size(server.area.0),
+        numbers "Rows" => Count(server.row_count),
+        numbers "% of\nrows" => Cell::from(share.figure()).with_share(share.share()),
+        numbers "Runs" => Count(server.run_count),
+        numbers "All runs\nwritten" => Size(server.run_bytes),
+        numbers "Merge\npasses" => Count(server.merge_passes),
+        numbers "Merge\nwidth" => Count(server.merge_width),
+    ])
+    .with_caption("Sort servers")
 }

@@ -4,7 +4,7 @@
 use plumb_record::{Record, SessionsTime, Users, UsersPart, WaitEvent};
 use plumb_report::format::{Average, Count, Decimal, Duration, Figure, Percent, Seconds, Size};
 use plumb_report::table::{Cell, Facts, RowKind, Table};
-use plumb_report::{Section, cells};
+use plumb_report::{Section, cells, table};
 use plumb_units::Nanos;
 use std::cmp::Reverse;
 
@@ -54,42 +54,25 @@ fn facts(users: &Users) -> Facts {
 
 /// Shows operations and hits of each part, and the part's rate of the one before the work.
 fn parts(users: &Users) -> Table {
-    let mut table = Table::default()
-        .text(["Part"])
-        .numbers([
-            "Elapsed\n(s)",
-            "Operations",
-            "Per\nsecond",
-            "% of\nbefore",
-            "p50",
-            "p99",
-            "Max",
-            "Blocks\ngot",
-            "Hit%",
-            "Blocks\nread",
-            "CPU\n(s)",
-        ])
-        .with_caption("What the users did");
     let before = users.part("before").map_or(0.0, UsersPart::operations_per_s);
-    for part in &users.parts {
+    table!(part in &users.parts; {
         let rate = part.operations_per_s();
         let share = Percent { part: rate, whole: before };
-        table.row(cells![
-            &part.name,
-            Seconds(part.elapsed_ns),
-            Count(part.latency.count()),
-            Decimal(rate),
-            Cell::of(share).with_share(share.share()),
-            quantile(part, 0.5),
-            quantile(part, 0.99),
-            Duration(part.latency.max().0),
-            Count(part.gets),
-            Percent::of(part.hits, part.gets),
-            Count(part.reads),
-            Seconds(part.time.cpu_ns)
-        ]);
-    }
-    table
+    } [
+        text "Part" => &part.name,
+        numbers "Elapsed\n(s)" => Seconds(part.elapsed_ns),
+        numbers "Operations" => Count(part.latency.count()),
+        numbers "Per\nsecond" => Decimal(rate),
+        numbers "% of\nbefore" => Cell::of(share).with_share(share.share()),
+        numbers "p50" => quantile(part, 0.5),
+        numbers "p99" => quantile(part, 0.99),
+        numbers "Max" => Duration(part.latency.max().0),
+        numbers "Blocks\ngot" => Count(part.gets),
+        numbers "Hit%" => Percent::of(part.hits, part.gets),
+        numbers "Blocks\nread" => Count(part.reads),
+        numbers "CPU\n(s)" => Seconds(part.time.cpu_ns),
+    ])
+    .with_caption("What the users did")
 }
 
 /// Returns a quantile of the response times, if enough of them are above it.
@@ -101,33 +84,20 @@ fn quantile(part: &UsersPart, share: f64) -> Option<Duration> {
 
 /// Shows the buffer cache in each part, for all sessions.
 fn pool(users: &Users) -> Table {
-    let mut table = Table::default()
-        .text(["Part"])
-        .numbers([
-            "Pool\nHit%",
-            "Buffer\nGets",
-            "Physical\nReads",
-            "Physical\nWrites",
-            "Evicted",
-            "Free Buff\nWait",
-            "Writ Comp\nWait",
-            "Buffer Busy\nWaits",
-        ])
-        .with_caption("Buffer Pool Statistics by part");
-    for UsersPart { name, pool, .. } in &users.parts {
-        table.row(cells![
-            name,
-            Percent::of(pool.hits, pool.gets),
-            Count(pool.gets),
-            Count(pool.reads),
-            Count(pool.writes),
-            Count(pool.evicted),
-            Count(pool.free_buffer_waits),
-            Count(pool.write_complete_waits),
-            Count(pool.buffer_busy_waits)
-        ]);
-    }
-    table
+    table!(UsersPart { name, pool, .. } in &users.parts; {
+        let pool = pool.counts;
+    } [
+        text "Part" => name,
+        numbers "Pool\nHit%" => Percent::of(pool.hits, pool.gets),
+        numbers "Buffer\nGets" => Count(pool.gets),
+        numbers "Physical\nReads" => Count(pool.reads),
+        numbers "Physical\nWrites" => Count(pool.writes),
+        numbers "Evicted" => Count(pool.evicted),
+        numbers "Free Buff\nWait" => Count(pool.free_buffer_waits),
+        numbers "Writ Comp\nWait" => Count(pool.write_complete_waits),
+        numbers "Buffer Busy\nWaits" => Count(pool.buffer_busy_waits),
+    ])
+    .with_caption("Buffer Pool Statistics by part")
 }
 
 /// Shows CPU and waits of users and of the build apart, while both ran; the longest first.

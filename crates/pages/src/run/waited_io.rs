@@ -8,8 +8,8 @@
 use super::events::{TopEvent, top_events};
 use plumb_events::{Direction, FileType, Function, IoStream};
 use plumb_record::{IoTally, Record};
-use plumb_report::cells;
 use plumb_report::format::{Average, Count, Percent, Size};
+use plumb_report::table;
 use plumb_report::table::Table;
 
 /// Rows at most; shorter waits are in the list of events.
@@ -19,28 +19,22 @@ const SHARE_MIN: f64 = 0.01;
 
 /// Returns the table; `None` if no I/O took a share of DB time.
 pub(super) fn table(record: &Record) -> Option<Table> {
-    let mut table = Table::default()
-        .text(["Waited for"])
-        .numbers(["% DB\ntime", "Avg\nwait"])
-        .text(["File Type"])
-        .numbers(["Requests", "Avg\nsize", "Avg\ntime"]);
     let db_time = record.header.db_time();
     let long = top_events(record)
         .into_iter()
         .filter(|event| event.time_ns as f64 >= SHARE_MIN * db_time as f64)
         .filter_map(|event| Some((requests(record, event.event)?, event)));
-    for ((file_type, tally), TopEvent { event, waits, time_ns, .. }) in long.take(ROWS) {
+    let table = table!(((file_type, tally), TopEvent { event, waits, time_ns, .. }) in long.take(ROWS); {
         let mean = |total_ns: u64| Average { total_ns, count: tally.requests };
-        table.row(cells![
-            event,
-            Percent::of(time_ns, db_time),
-            waits.map(|count| Average { total_ns: time_ns, count }),
-            file_type.name(),
-            Count(tally.requests),
-            tally.bytes.checked_div(tally.requests).map(Size),
-            tally.time_ns.map(mean)
-        ]);
-    }
+    } [
+        text "Waited for" => event,
+        numbers "% DB\ntime" => Percent::of(time_ns, db_time),
+        numbers "Avg\nwait" => waits.map(|count| Average { total_ns: time_ns, count }),
+        text "File Type" => file_type.name(),
+        numbers "Requests" => Count(tally.requests),
+        numbers "Avg\nsize" => tally.bytes.checked_div(tally.requests).map(Size),
+        numbers "Avg\ntime" => tally.time_ns.map(mean),
+    ]);
     (!table.rows.is_empty()).then(|| table.with_caption("I/O Behind the Longest Waits"))
 }
 

@@ -4,8 +4,7 @@
 //! claim; one whose evidence is contradicted is an error.
 
 use super::words;
-use plumb_study::analysis::result::Standing;
-use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim};
+use plumb_study::analysis::result::{Analysis, ClaimOutcome, JudgedClaim, Standing};
 use plumb_units::{Nanos, visible};
 
 /// Result of a test case.
@@ -17,7 +16,6 @@ enum Case {
 }
 
 /// Renders the study as XML, a test case for each claim.
-#[must_use]
 pub fn junit(analysis: &Analysis) -> String {
     let cases: Vec<Case> = analysis.claims.iter().map(case_of).collect();
     let count = |of: Case| cases.iter().filter(|case| **case == of).count();

@@ -29,13 +29,11 @@ use plumb_study::analysis::result::{Analysis, Counted};
 const WIDTH: usize = 110;
 
 /// Renders the page of a study, as text and as HTML: see [`plumb_study::report::RenderPage`].
-#[must_use]
 pub fn rendered(analysis: &Analysis) -> plumb_study::report::Rendered {
     crate::rendered(&document(analysis)).map(|(_, text)| text)
 }
 
 /// Builds the report of a study.
-#[must_use]
 pub fn document(analysis: &Analysis) -> Document {
     Document {
         title: format!("PLUMB STUDY REPORT  {}: {}", analysis.study.name, analysis.study.title),

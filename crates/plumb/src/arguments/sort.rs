@@ -53,7 +53,6 @@ pub struct Sort {
 
 impl Sort {
     /// The directory of the temporary database.
-    #[must_use]
     pub fn place(&self) -> &Path {
         self.path.as_deref().unwrap_or_else(|| directory_of(&self.output))
     }

@@ -7,8 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Audience;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use plumb_calibrate::{Progress, ProgressObserver, leftovers};
-use plumb_events::Cancel;
-use plumb_events::clock;
+use plumb_events::{Cancel, clock};
 use plumb_units::Nanos;
 use std::fmt::{self, Write};
 use std::io::IsTerminal;
@@ -34,7 +33,6 @@ pub struct ProgressDisplay<'a> {
 
 impl<'a> ProgressDisplay<'a> {
     /// Draws for `audience`; `interrupt` decides when to stop.
-    #[must_use]
     pub fn new(audience: Audience, paths: &[&Path], interrupt: &'a Interrupt) -> ProgressDisplay<'a> {
         let drawn = audience == Audience::Terminal && std::io::stderr().is_terminal();
         ProgressDisplay {

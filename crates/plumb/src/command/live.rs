@@ -18,7 +18,7 @@ use plumb_engine::transaction::{IndexDefinition, Transactions};
 use plumb_engine::{EngineError, Instance};
 use plumb_events::{Role, Session, clock};
 use plumb_host::device::DeviceDescription;
-use plumb_run::evidence::{self, Asked, Done, Evidence, LogDone, Measured};
+use plumb_run::evidence::{self, Asked, Done, Evidence, Measured};
 use plumb_run::workload::redo;
 use plumb_run::{archiving, assemble, calibration_store};
 use plumb_study::Stage;
@@ -118,16 +118,13 @@ fn measured(
 ) -> (Imported, Result<Measured, EngineError>) {
     let mut imported = Imported::default();
     let log = transactions.log();
-    let before = evidence::before_log(log);
-    let measured = evidence::around(transactions.instance(), devices, || {
+    let measured = evidence::around_logged(transactions.instance(), devices, log, None, || {
         let ended;
         (imported, ended) = archiving::watched(Some(transactions), &|why| watch.line(why), || {
             import_rows(transactions, session, source, spec)
         });
         ended?;
-        let import = Some(redo::done(spec, &imported));
-        let done = Done { import, log: Some(LogDone::of(log, None)), ..Done::default() };
-        Ok((done, evidence::of_log(log, &before)))
+        Ok(Done { import: Some(redo::done(spec, &imported)), ..Done::default() })
     });
     (imported, measured)
 }

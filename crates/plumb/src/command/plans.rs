@@ -14,9 +14,8 @@ use plumb_postgres::explain::{QueryRights, explain};
 use plumb_record::outside;
 use plumb_record::plan::ExecutionPlan;
 use plumb_report::{Document, html};
-use plumb_study::StudyError;
-use plumb_study::bundle;
 use plumb_study::compare::period;
+use plumb_study::{StudyError, bundle};
 use std::path::Path;
 
 /// Most plans of a page.

@@ -1,12 +1,11 @@
 //! `plumb snoop`: every request of a running program, at the call and at the device.
 
 use crate::arguments::{SnoopOf, View};
-use crate::bundle;
-use crate::command_line;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::{bundle, command_line};
 use plumb_events::clock;
 use plumb_host::process::Ended;
 use plumb_record::{Header, Record};

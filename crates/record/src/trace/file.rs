@@ -44,7 +44,6 @@ pub enum TraceError {
 
 impl RunTrace {
     /// Returns the bytes of its file.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut rest = Writer(Vec::new());
         rest.number(self.elapsed_ns);

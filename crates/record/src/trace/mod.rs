@@ -20,7 +20,7 @@ mod text;
 
 pub use file::{FILE, TraceError, read};
 pub use summary::{summary, tally};
-pub use text::{Options, render};
+pub use text::{Options, render, write_histogram};
 
 use plumb_events::{Direction, Trace};
 use plumb_units::{Bytes, path_text};
@@ -77,7 +77,6 @@ pub struct Request {
 
 impl RunTrace {
     /// Converts the trace that a recorder kept.
-    #[must_use]
     pub fn of_run(trace: &Trace, path_of: fn(u32) -> Option<PathBuf>) -> RunTrace {
         let mut run = RunTrace { elapsed_ns: trace.elapsed.0, dropped: trace.dropped, ..RunTrace::default() };
         let mut numbers: Vec<u32> = Vec::new();
@@ -109,20 +108,17 @@ impl RunTrace {
     }
 
     /// Returns the number of requests kept.
-    #[must_use]
     pub fn request_count(&self) -> u64 {
         self.sessions.iter().map(|session| session.requests.len() as u64).sum()
     }
 
     /// Memory used while it was kept; a session's last chunk is seldom full.
-    #[must_use]
     pub fn memory(&self) -> Bytes {
         let chunks = |requests: usize| Trace::bytes_of(requests as u64);
         self.sessions.iter().map(|session| chunks(session.requests.len())).sum()
     }
 
     /// Returns the direction of a request's bytes.
-    #[must_use]
     pub fn direction(&self, request: &Request) -> Direction {
         self.kinds[request.kind].direction
     }

@@ -9,7 +9,6 @@ const POINTS: usize = 1500;
 const SLOWEST: usize = 100;
 
 /// Summarizes all sessions; `begin_ns` is the start of the trace, nanoseconds from the run's start.
-#[must_use]
 pub fn summary(trace: &RunTrace, begin_ns: u64) -> TraceSummary {
     let all = || trace.sessions.iter().flat_map(|session| &session.requests);
     TraceSummary {
@@ -29,7 +28,6 @@ pub fn summary(trace: &RunTrace, begin_ns: u64) -> TraceSummary {
 }
 
 /// Sums the requests of a session by direction, omitting empty directions.
-#[must_use]
 pub fn tally(trace: &RunTrace, name: &str, requests: &[Request]) -> Vec<TraceSession> {
     let of = |direction| {
         let none =

@@ -46,13 +46,11 @@ pub fn render(trace: &RunTrace, options: &Options) -> Result<String, String> {
         write_lines(&mut text, trace, &lines, options);
     }
     let _ = writeln!(text, "Requests by length");
-    write_histogram(&mut text, &histogram(trace, requests(), |request| request.bytes), |to| {
-        Bytes(to).as_setting()
-    });
+    let lengths = histogram(trace, requests(), |request| request.bytes);
+    write_histogram(&mut text, "writes", &lengths, |to| Bytes(to).as_setting());
     let _ = writeln!(text, "\nRequests by service time");
-    write_histogram(&mut text, &histogram(trace, requests(), |request| request.latency_ns), |to| {
-        Nanos(to).to_string()
-    });
+    let times = histogram(trace, requests(), |request| request.latency_ns);
+    write_histogram(&mut text, "writes", &times, |to| Nanos(to).to_string());
     let _ = writeln!(text, "\nAverage by session");
     let sums: Vec<TraceSession> =
         sessions.iter().flat_map(|session| tally(trace, &session.name, &session.requests)).collect();
@@ -105,9 +103,10 @@ const fn letter(direction: Direction) -> char {
     }
 }
 
-fn write_histogram(text: &mut String, buckets: &[TraceBucket], label: fn(u64) -> String) {
+/// Adds a histogram with its bars. `others` names the requests that are no reads.
+pub fn write_histogram(text: &mut String, others: &str, buckets: &[TraceBucket], label: fn(u64) -> String) {
     let most = buckets.iter().map(|bucket| bucket.reads + bucket.writes).max().unwrap_or(0).max(1);
-    let _ = writeln!(text, "{:>12} {:>10} {:>10}", "up to", "reads", "writes");
+    let _ = writeln!(text, "{:>12} {:>10} {others:>10}", "up to", "reads");
     for bucket in buckets {
         let bar = |count: u64, letter: char| letter.to_string().repeat((count * BAR).div_ceil(most) as usize);
         let bars = bar(bucket.reads, 'r') + &bar(bucket.writes, 'w');

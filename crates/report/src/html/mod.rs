@@ -31,7 +31,6 @@ const ERRORS_SCRIPT: &str = include_str!("../../assets/errors.js");
 const PROFILE_SCRIPT: &str = include_str!("../../assets/profile.js");
 
 /// Renders the whole file of a page.
-#[must_use]
 pub fn render(document: &Document) -> String {
     let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
     let is_drawn = blocks.any(|block| matches!(block, Block::Profile(_) | Block::Pair(_)));
@@ -57,7 +56,6 @@ pub fn render(document: &Document) -> String {
 }
 
 /// Renders the body without head and scripts.
-#[must_use]
 pub fn body(document: &Document) -> String {
     let mut html = contents(&document.sections) + "<main>\n" + &masthead(document);
     document.sections.iter().for_each(|section| html.push_str(&render_section(section)));
@@ -137,7 +135,6 @@ fn with_small_unit(value: &str) -> String {
 }
 
 /// Renders a section of a page.
-#[must_use]
 pub fn render_section(section: &Section) -> String {
     let class = match section.placement {
         Placement::Front => "front",

@@ -32,12 +32,10 @@ pub const WIDTH_MIN: usize = 60;
 
 /// Renders the report within this width (at least 60): wider tables are wrapped, then
 /// split into groups of columns.
-#[must_use]
 pub fn render_in(document: &Document, width: usize) -> String {
     render(&Document { width: width.clamp(WIDTH_MIN, document.width), ..document.clone() })
 }
 
-#[must_use]
 pub fn render(document: &Document) -> String {
     let mut lines = masthead(document);
     for section in &document.sections {
@@ -68,7 +66,6 @@ fn masthead(document: &Document) -> Vec<String> {
 }
 
 /// Puts text after a mark and wraps it below its start.
-#[must_use]
 pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
     let indent = mark.chars().count().min(COLUMN_MOST);
     // A mark may be an external name, longer than the page.
@@ -82,7 +79,6 @@ pub fn hanging(mark: &str, text: &str, width: usize) -> Vec<String> {
         .collect()
 }
 
-#[must_use]
 pub fn render_section(section: &Section, document: &Document) -> Vec<String> {
     let mut lines = Vec::new();
     match section.placement {

@@ -46,7 +46,6 @@ pub(super) fn lines(table: &Table, page_width: usize) -> Vec<String> {
 
 /// Returns widths of columns that fit a page with a blank between two. Columns above their least
 /// width are made narrower, the widest first.
-#[must_use]
 pub fn fitted(widths: &[usize], least: &[usize], page_width: usize) -> Vec<usize> {
     let mut fitted = widths.to_vec();
     while total(&fitted) > page_width {

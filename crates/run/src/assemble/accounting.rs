@@ -51,8 +51,7 @@ fn by_function(seen: &Evidence, record: &Record) -> Option<Check> {
 /// backups reach the same files: what they read may be in either sum.
 fn by_file(seen: &Evidence) -> Option<Check> {
     let files = seen.measured.files.iter().filter(|file| matches!(file.role, FileRole::Data(_)));
-    let moved = |transfers: (u64, u64, u64)| transfers.1;
-    let by_file = total_of(files.map(|file| moved(file.reads).saturating_add(moved(file.writes))));
+    let by_file = total_of(files.map(|file| file.io.reads.bytes.saturating_add(file.io.writes.bytes)));
     let bytes = |stream: &IoStream| seen.measured.period.stream(*stream).bytes;
     let is_data = |stream: &&IoStream| matches!(stream.file_type(), FileType::Data | FileType::Temp);
     let by_stream = total_of(IoStream::ALL.iter().filter(is_data).map(bytes));

@@ -2,10 +2,11 @@
 
 use super::phases::Timeline;
 use super::{Evidence, io, load_profile};
-use crate::evidence::Cut;
+use crate::rows::Counted;
 use plumb_host::readings::{DiskStats, RequestCounts};
 use plumb_record::{Beside, DeviceSample, DeviceTally, Interval, MemorySample, Sample};
 use plumb_study::sampler::{Look, Looks};
+use plumb_units::Nanos;
 
 /// Converts each pair of consecutive samples to their difference.
 pub(super) fn beside(looks: &Looks, timeline: &Timeline) -> Beside {
@@ -60,19 +61,12 @@ pub(super) fn intervals(seen: &Evidence, timeline: &Timeline) -> Vec<Interval> {
     seen.measured.cuts.iter().map(|cut| interval(seen, cut, timeline)).collect()
 }
 
-fn interval(seen: &Evidence, cut: &Cut, timeline: &Timeline) -> Interval {
-    // The data files come first in both lists, in the order of the tablespaces.
-    let files = seen.measured.files.iter().zip(&cut.files);
-    let files = files.map(|(file, moves)| io::file_row(seen, file, moves));
-    let pools = seen.measured.pools.iter().zip(&cut.pools);
-    let pools = pools.map(|(pool, counts)| io::pool_row(pool.block_size, pool.frames, counts));
-    let mut interval = cut.rows.clone();
-    interval.begin_ns = timeline.since_start(cut.begin);
-    interval.end_ns = timeline.since_start(cut.end);
-    interval.load_profile = load_profile::rows(&cut.counted, &seen.measured.outcome);
-    interval.io_files = files.collect();
-    interval.buffer_pools = pools.filter(|pool| pool.gets + pool.reads + pool.writes > 0).collect();
-    interval.kernel_io = io::kernel(seen, cut.kernel);
-    interval.io_devices = io::devices(&cut.disks);
-    interval
+fn interval(seen: &Evidence, cut: &Interval, timeline: &Timeline) -> Interval {
+    Interval {
+        begin_ns: timeline.since_start(Nanos(cut.begin_ns)),
+        end_ns: timeline.since_start(Nanos(cut.end_ns)),
+        load_profile: load_profile::rows(&Counted::of_rows(cut), &seen.measured.outcome),
+        kernel_io: io::kernel(seen, cut.kernel_io),
+        ..cut.clone()
+    }
 }

@@ -124,7 +124,7 @@ fn users(seen: &Evidence, record: &Record) -> Option<UsersFacts> {
         operations_per_s: pair.map(UsersPart::operations_per_s),
         p99_ns: pair.map(|part| part.latency.quantile(0.99).0),
         misses: pair.map(|part| part.reads as f64 / part.gets.max(1) as f64),
-        evicted: pair[1].pool.evicted,
+        evicted: pair[1].pool.counts.evicted,
         read_ns: total_of(waits.map(|event| event.time_ns)),
         scans_through_cache: !seen.inside.settings.scans_directly(seen.inside.degree),
     })

@@ -32,8 +32,7 @@ use crate::evidence::Evidence;
 use crate::rows::{self, Counted};
 use phases::Timeline;
 use plumb_events::SessionKind;
-use plumb_record::trace;
-use plumb_record::{Record, SCHEMA_VERSION};
+use plumb_record::{Record, trace};
 use plumb_units::Nanos;
 
 /// Time for which the process was suspended during the measurement.
@@ -42,7 +41,6 @@ fn stopped(seen: &Evidence) -> Option<Nanos> {
     seen.beside.as_ref()?.stopped((begin, begin + seen.measured.period.elapsed))
 }
 
-#[must_use]
 pub fn record(seen: &Evidence) -> Record {
     let timeline = Timeline::of(seen);
     let period = &seen.measured.period;
@@ -50,19 +48,12 @@ pub fn record(seen: &Evidence) -> Record {
     let trace = seen.measured.trace.as_ref();
     let users = users::users(seen, &timeline);
     let mut record = Record {
-        schema_version: SCHEMA_VERSION,
-        header: header::header(seen),
-        period: None,
         devices: devices::devices(seen),
         calibration: calibration::calibration(seen),
         limits: seen.limits.clone(),
         mix: mix::mix(seen),
         stopped_ns: stopped(seen).map(|stopped| stopped.0),
-        circumstances: None,
-        checks: Vec::new(),
         receipts: receipts::receipts(seen),
-        readings: Vec::new(),
-        findings: Vec::new(),
         phases: phases::phases(seen, &timeline),
         memory: memory::memory(seen),
         load_profile: load_profile::rows(&counted, &seen.measured.outcome),
@@ -70,16 +61,15 @@ pub fn record(seen: &Evidence) -> Record {
         process: seen.measured.process,
         foreground_events: rows::events(period, SessionKind::Foreground),
         background_events: rows::events(period, SessionKind::Background),
-        sampling: None,
         sessions: rows::sessions(period),
         session: session_snapshot::session_snapshot(seen),
         statistics: counted.statistics(),
         io_functions: rows::functions(period),
-        io_files: io::files(seen),
-        kernel_io: io::kernel(seen, seen.measured.process_io.map(|io| [io.read_bytes.0, io.write_bytes.0])),
+        io_files: seen.measured.files.iter().map(|file| file.io.clone()).collect(),
+        kernel_io: io::kernel(seen, seen.measured.process_io.map(rows::kernel)),
         tablespaces: io::tablespaces(seen),
         buffer_pools: io::pools(seen),
-        io_devices: io::devices(&seen.measured.disks),
+        io_devices: rows::devices(&seen.measured.disks),
         completion: io::completion(seen),
         io_profile: phases::profile(&timeline),
         beside: seen.beside.as_ref().map(|looks| beside::beside(looks, &timeline)),
@@ -93,10 +83,7 @@ pub fn record(seen: &Evidence) -> Record {
         settings: settings::settings(seen),
         measures: users::measured(users.as_ref()),
         users,
-        command: None,
-        imported: None,
-        snoop: None,
-        server: None,
+        ..Record::of(header::header(seen))
     };
     // A run whose result was not verified stays so: its accounts prove nothing about it.
     if !seen.checks.is_empty() {

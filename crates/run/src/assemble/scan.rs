@@ -1,28 +1,17 @@
 //! Full scans by stream and by instance.
 
 use super::Evidence;
-use super::io::tally;
 use plumb_record::{ColumnSum, Scan};
 
 pub(super) fn scan(seen: &Evidence) -> Option<Scan> {
     let done = seen.measured.outcome.scan.as_ref()?;
     let first = done.streams.first()?;
     let sums = done.columns.iter().zip(&first.totals.sums);
-    let instance = |instance: &crate::evidence::InstanceDone| plumb_record::ScanInstance {
-        name: instance.name.clone(),
-        extents: instance.extents,
-        share_bytes: instance.share_bytes,
-        rows: instance.rows,
-        elapsed_ns: instance.elapsed_ns,
-        direct_reads: tally(instance.direct_reads),
-        cache_reads: tally(instance.cache_reads),
-        writes: tally(instance.writes),
-    };
     Some(Scan {
         rows: first.totals.row_count,
         sums: sums.map(|(column, sum)| ColumnSum { column: column.clone(), sum: sum.to_string() }).collect(),
         streams_ns: done.streams.iter().map(|stream| stream.elapsed.0).collect(),
         extents: done.extents,
-        instances: done.instances_of(&seen.measured.period).iter().map(instance).collect(),
+        instances: done.instances_of(&seen.measured.period),
     })
 }

@@ -1,12 +1,9 @@
 //! Summary of the sort.
 
 use super::Evidence;
-use crate::evidence::SorterDone;
 use plumb_engine::Setting;
-use plumb_events::SortServerSummary;
-use plumb_events::Statistic;
-use plumb_record::{Sort, SortBuild};
-use plumb_units::total_of;
+use plumb_events::{SortServerSummary, Statistic};
+use plumb_record::Sort;
 
 pub(super) fn sort(seen: &Evidence) -> Option<Sort> {
     let outcome = seen.measured.outcome.sort.as_ref()?;
@@ -33,26 +30,8 @@ pub(super) fn sort(seen: &Evidence) -> Option<Sort> {
         direct_writes_used: outcome.direct_writes,
         direct_writes_reason: outcome.direct_writes_reason.clone(),
         servers: servers.clone(),
-        sorters: seen.measured.outcome.sorters.iter().map(sorter).collect(),
+        sorters: seen.measured.outcome.sorters.clone(),
     })
-}
-
-/// Sums the servers of one of several builds.
-fn sorter(done: &SorterDone) -> SortBuild {
-    let total = |part: fn(&SortServerSummary) -> u64| total_of(done.servers.iter().map(part));
-    let most = |part: fn(&SortServerSummary) -> u64| done.servers.iter().map(part).max().unwrap_or(0);
-    SortBuild {
-        index: done.index.clone(),
-        elapsed_ns: done.elapsed.0,
-        servers: done.servers.len() as u64,
-        area_bytes: total(|server| server.area.0),
-        rows: total(|server| server.row_count),
-        runs: total(|server| server.run_count),
-        run_bytes: total(|server| server.run_bytes),
-        merge_passes: most(|server| server.merge_passes),
-        merge_width: most(|server| server.merge_width),
-        intermediate_merges: total(|server| server.intermediate_merges),
-    }
 }
 
 /// Bytes of the runs made from the input.

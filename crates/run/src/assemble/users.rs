@@ -1,11 +1,11 @@
 //! Users that read while the work ran, and the figures by which studies judge them.
 
+use super::Evidence;
 use super::phases::Timeline;
-use super::{Evidence, io};
 use crate::evidence::{PartCounts, UsersDone};
 use crate::rows;
 use plumb_events::{Period, Role, SessionKind, Statistic};
-use plumb_record::{self as record, MeasuredFigure, Response, SessionsTime, Users};
+use plumb_record::{self as record, MeasuredFigure, PoolStats, Response, SessionsTime, Users};
 use plumb_study::vocabulary::{Figure, Measure};
 
 /// A figure of a part: its name behind `users`, its unit, and whether more of it is better.
@@ -22,12 +22,12 @@ const MEASURES: [Row; 7] = [
     Row { name: "p99", unit: "ms", grows: false, value: |part| milliseconds(part, 0.99) },
     Row { name: "hit ratio", unit: "%", grows: true, value: |part| part.hit_ratio() * 100.0 },
     Row { name: "blocks read", unit: "", grows: false, value: |part| part.reads as f64 },
-    Row { name: "blocks evicted", unit: "", grows: false, value: |part| part.pool.evicted as f64 },
+    Row { name: "blocks evicted", unit: "", grows: false, value: |part| part.pool.counts.evicted as f64 },
     Row {
         name: "free buffer waits",
         unit: "",
         grows: false,
-        value: |part| part.pool.free_buffer_waits as f64,
+        value: |part| part.pool.counts.free_buffer_waits as f64,
     },
 ];
 
@@ -109,7 +109,12 @@ fn users_part(seen: &Evidence, timeline: &Timeline, name: &str, part: &PartCount
         hits: statistic(Statistic::CacheHits),
         reads: statistic(Statistic::PhysicalReadBlocks),
         time: time(&part.period),
-        pool: io::pool_row(cache.block_size, cache.frames, &part.pool),
+        pool: PoolStats {
+            block_bytes: cache.block_size.bytes() as u64,
+            buffers: cache.frames,
+            counts: part.pool,
+            census: Vec::new(),
+        },
     }
 }
 

@@ -1,65 +1,49 @@
 //! Requests to a file by size, and waits for its blocks.
 
-use super::Transfers;
-use plumb_io::{File, SIZE_CLASSES, class_bytes};
-use plumb_record::{BufferWaits, IoSize, IoTally};
+use super::FileRole;
+use crate::rows::tally;
+use plumb_io::{File, Moves, SIZE_CLASSES, class_bytes};
+use plumb_record::{BufferWaits, IoFile, IoSize};
+use plumb_units::{BlockSize, counters, path_text};
 
 /// Requests to a file by direction and size, with the waits for its blocks in the cache.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct FileMoves {
+pub(super) struct FileMoves {
     /// Reads by size class of `io`.
-    pub reads: [Transfers; SIZE_CLASSES],
-    pub writes: [Transfers; SIZE_CLASSES],
+    reads: [Moves; SIZE_CLASSES],
+    writes: [Moves; SIZE_CLASSES],
     /// Waits for blocks that another session held.
-    pub waits: BufferWaits,
+    waits: BufferWaits,
 }
+
+counters!(FileMoves { reads, writes, waits });
 
 impl FileMoves {
     /// Returns the counters of a file so far.
-    #[must_use]
-    pub fn of(file: &File, waits: BufferWaits) -> FileMoves {
+    pub(super) fn of(file: &File, waits: BufferWaits) -> FileMoves {
         FileMoves { reads: file.counters().reads(), writes: file.counters().writes(), waits }
     }
 
-    /// Returns the growth since an earlier reading.
-    #[must_use]
-    pub fn since(&self, earlier: &FileMoves) -> FileMoves {
-        let grown = |later: &[Transfers; SIZE_CLASSES], earlier: &[Transfers; SIZE_CLASSES]| {
-            std::array::from_fn(|class| {
-                let (later, earlier) = (later[class], earlier[class]);
-                (later.0 - earlier.0, later.1 - earlier.1, later.2 - earlier.2)
-            })
-        };
-        FileMoves {
-            reads: grown(&self.reads, &earlier.reads),
-            writes: grown(&self.writes, &earlier.writes),
-            waits: BufferWaits {
-                waits: self.waits.waits - earlier.waits.waits,
-                time_ns: self.waits.time_ns.saturating_sub(earlier.waits.time_ns),
-            },
+    /// Returns the record's row of these requests. Only files of blocks have waits for blocks.
+    pub(super) fn row(&self, role: FileRole, file: &File, block: Option<BlockSize>) -> IoFile {
+        let [reads, writes] = [&self.reads, &self.writes].map(|sizes| {
+            let mut sum = Moves::default();
+            sizes.iter().for_each(|size| sum.add(size));
+            tally(sum)
+        });
+        IoFile {
+            tablespace: role.name().to_string(),
+            path: path_text(file.path()),
+            reads,
+            writes,
+            block_bytes: block.map(|block| block.bytes() as u64),
+            sizes: self.sizes(),
+            buffer_waits: block.map(|_| self.waits),
         }
     }
 
-    /// Adds the growth of the next period.
-    pub fn add(&mut self, next: &FileMoves) {
-        let add = |sums: &mut [Transfers; SIZE_CLASSES], more: &[Transfers; SIZE_CLASSES]| {
-            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = plus(*sum, *more));
-        };
-        add(&mut self.reads, &next.reads);
-        add(&mut self.writes, &next.writes);
-        self.waits.waits += next.waits.waits;
-        self.waits.time_ns += next.waits.time_ns;
-    }
-
-    /// Returns the sums over all sizes, reads and writes.
-    #[must_use]
-    pub fn totals(&self) -> [Transfers; 2] {
-        [&self.reads, &self.writes].map(|sizes| sizes.iter().copied().fold((0, 0, 0), plus))
-    }
-
     /// Returns the requests by size, without sizes that no request had.
-    #[must_use]
-    pub fn sizes(&self) -> Vec<IoSize> {
+    fn sizes(&self) -> Vec<IoSize> {
         let size = |class: usize| {
             let [reads, writes] = [self.reads[class], self.writes[class]].map(tally);
             let moved = reads.requests + writes.requests > 0;
@@ -67,12 +51,4 @@ impl FileMoves {
         };
         (0..SIZE_CLASSES).filter_map(size).collect()
     }
-}
-
-fn plus(one: Transfers, other: Transfers) -> Transfers {
-    (one.0 + other.0, one.1 + other.1, one.2 + other.2)
-}
-
-fn tally((requests, bytes, time_ns): Transfers) -> IoTally {
-    IoTally { requests, bytes, time_ns: Some(time_ns) }
 }

@@ -12,17 +12,14 @@
 //! Limits: at most [`CUTS_MAX`]; then neighbours are added and the interval doubles. A thread that
 //! cannot be started is an error, because snapshots were requested.
 
-use super::{FileMoves, Reading, difference};
+use super::{Reading, difference, file_rows, pools};
 use crate::rows::{self, Counted};
-use plumb_engine::cache::PoolCounts;
 use plumb_engine::{EngineError, Instance, Setting};
 use plumb_events::{SessionKind, clock};
 use plumb_host::device::DeviceDescription;
-use plumb_host::readings::{self, DiskStats};
 use plumb_io::IoError;
-use plumb_record::{self as record, Interval, ProcessUse};
+use plumb_record::{HostCpu, Interval, PoolStats, ProcessUse};
 use plumb_units::Nanos;
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -31,87 +28,44 @@ use std::time::Duration;
 /// Largest number of cuts kept.
 const CUTS_MAX: usize = 360;
 
-/// The period between two snapshots.
-#[derive(Debug, Clone)]
-pub struct Cut {
-    /// Time of the first snapshot on the monotonic clock.
-    pub begin: Nanos,
-    pub end: Nanos,
-    /// Rows of sessions, host and process.
-    pub rows: Interval,
-    pub counted: Counted,
-    /// Counters of each block device.
-    pub disks: BTreeMap<String, DiskStats>,
-    /// Requests to each data file.
-    pub files: Vec<FileMoves>,
-    /// Work of each buffer cache.
-    pub pools: Vec<PoolCounts>,
-    /// Bytes that the kernel read and wrote for this process.
-    pub kernel: Option<[u64; 2]>,
-}
-
-impl Cut {
-    fn between(earlier: &Reading, later: &Reading) -> Cut {
-        let period = later.snapshot.since(&earlier.snapshot);
-        let counted = Counted::of(&period);
-        let files = earlier.files.iter().zip(&later.files);
-        let pools = earlier.pools.iter().zip(&later.pools);
-        let kernel = later.process_io.zip(earlier.process_io).map(|(later, earlier)| later.since(&earlier));
-        let mut statistics = counted.statistics();
-        statistics.retain(|row| row.total > 0);
-        Cut {
-            begin: earlier.snapshot.at,
-            end: later.snapshot.at,
-            rows: Interval {
-                db_time_ns: counted.db_time.0,
-                db_cpu_ns: counted.db_cpu.0,
-                host_cpu: host_cpu(earlier, later),
-                process: process(earlier, later),
-                foreground_events: rows::events(&period, SessionKind::Foreground),
-                background_events: rows::events(&period, SessionKind::Background),
-                sessions: rows::sessions(&period),
-                statistics,
-                io_functions: rows::functions(&period),
-                ..Interval::default()
-            },
-            counted,
-            disks: difference(&later.disks, &earlier.disks),
-            files: files.map(|(earlier, later)| later.since(earlier)).collect(),
-            pools: pools.map(|(earlier, later)| later.since(earlier)).collect(),
-            kernel: kernel.map(|moved| [moved.read_bytes.0, moved.write_bytes.0]),
-        }
-    }
-
-    fn add(&mut self, next: &Cut) {
-        self.end = next.end;
-        self.rows.add(&next.rows);
-        self.counted.add(&next.counted);
-        for (name, stats) in &next.disks {
-            if let Some(known) = self.disks.get_mut(name) {
-                known.add(stats);
-            }
-        }
-        self.files.iter_mut().zip(&next.files).for_each(|(file, more)| file.add(more));
-        self.pools.iter_mut().zip(&next.pools).for_each(|(pool, more)| pool.add(more));
-        self.kernel = self.kernel.zip(next.kernel).map(|([a, b], [c, d])| [a + c, b + d]);
+/// Returns the rows between two snapshots. Times are those of the monotonic clock; the rest of an
+/// interval needs the whole run.
+fn between(instance: &Instance, earlier: &Reading, later: &Reading) -> Interval {
+    let period = later.snapshot.since(&earlier.snapshot);
+    let counted = Counted::of(&period);
+    let mut statistics = counted.statistics();
+    statistics.retain(|row| row.total > 0);
+    let moved = later.process_io.zip(earlier.process_io).map(|(later, earlier)| later.since(&earlier));
+    let is_used = |pool: &PoolStats| pool.counts.gets + pool.counts.reads + pool.counts.writes > 0;
+    Interval {
+        begin_ns: earlier.snapshot.at.0,
+        end_ns: later.snapshot.at.0,
+        db_time_ns: counted.db_time.0,
+        db_cpu_ns: counted.db_cpu.0,
+        host_cpu: host_cpu(earlier, later),
+        process: process(earlier, later),
+        load_profile: Vec::new(),
+        foreground_events: rows::events(&period, SessionKind::Foreground),
+        background_events: rows::events(&period, SessionKind::Background),
+        sessions: rows::sessions(&period),
+        statistics,
+        io_functions: rows::functions(&period),
+        io_files: file_rows(instance, [earlier, later]),
+        kernel_io: moved.map(rows::kernel),
+        buffer_pools: pools(instance, [earlier, later]).filter(is_used).collect(),
+        io_devices: rows::devices(&difference(&later.disks, &earlier.disks)),
     }
 }
 
 /// CPU time of the host between two readings.
-pub(super) fn host_cpu(earlier: &Reading, later: &Reading) -> Option<record::HostCpu> {
+pub(super) fn host_cpu(earlier: &Reading, later: &Reading) -> Option<HostCpu> {
     let both = later.cpu.zip(earlier.cpu);
     both.map(|(later_cpu, earlier_cpu)| later_cpu.since(&earlier_cpu, earlier.load, later.load))
 }
 
 /// Resources of the process between two readings.
 pub(super) fn process(earlier: &Reading, later: &Reading) -> Option<ProcessUse> {
-    let grown =
-        later.used.zip(earlier.used).map(|(later, earlier): (readings::ProcessUse, _)| later.since(&earlier));
-    grown.map(|used| ProcessUse {
-        cpu_ns: used.cpu.0,
-        voluntary_switches: used.voluntary_switches,
-        involuntary_switches: used.involuntary_switches,
-    })
+    later.used.zip(earlier.used).map(|(later, earlier)| later.since(&earlier))
 }
 
 /// Does work between two readings, with a snapshot every `snapshot_interval`, and keeps the trace
@@ -121,7 +75,7 @@ pub(super) fn around<T>(
     instance: &Instance,
     devices: &[DeviceDescription],
     work: impl FnOnce() -> Result<T, EngineError>,
-) -> Result<([Reading; 2], Vec<Cut>, T), EngineError> {
+) -> Result<([Reading; 2], Vec<Interval>, T), EngineError> {
     let interval = Nanos(instance.settings.number(Setting::SnapshotInterval) * 1_000_000);
     // Background processes continue during the readings, so the trace includes both, and is cut at
     // their snapshots.
@@ -150,18 +104,18 @@ pub(super) fn around<T>(
     })?;
     let after = last_reading();
     let mut cuts = cuts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    cuts.push(Cut::between(last.as_ref().unwrap_or(&before), &after));
+    cuts.push(between(instance, last.as_ref().unwrap_or(&before), &after));
     Ok(([before, after], cuts.cuts, outcome))
 }
 
 /// Cuts so far, and the interval between two.
 struct Cuts {
-    cuts: Vec<Cut>,
+    cuts: Vec<Interval>,
     interval: Nanos,
 }
 
 impl Cuts {
-    fn push(&mut self, cut: Cut) {
+    fn push(&mut self, cut: Interval) {
         self.cuts.push(cut);
         if self.cuts.len() > CUTS_MAX {
             let pairs = self.cuts.chunks(2).map(|pair| {
@@ -193,7 +147,7 @@ fn take_until(
             continue;
         }
         let reading = Reading::take(instance, devices);
-        let cut = Cut::between(last.as_ref().unwrap_or(before), &reading);
+        let cut = between(instance, last.as_ref().unwrap_or(before), &reading);
         cuts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(cut);
         last = Some(reading);
         // A missed snapshot is skipped.

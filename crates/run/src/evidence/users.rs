@@ -3,8 +3,7 @@
 
 use super::SlobDone;
 use plumb_engine::Instance;
-use plumb_engine::cache::PoolCounts;
-use plumb_events::{Period, Role, Snapshot};
+use plumb_events::{Period, PoolCounts, Role, Snapshot};
 use plumb_units::Nanos;
 use plumb_workload::users::UsersSpec;
 
@@ -49,7 +48,6 @@ pub struct PartCounts {
 }
 
 impl PartCounts {
-    #[must_use]
     pub fn between(done: SlobDone, [earlier, later]: [&UsersMark; 2]) -> PartCounts {
         let mut period = later.snapshot.since(&earlier.snapshot);
         period.sessions.retain(|session| session.role == Role::User);

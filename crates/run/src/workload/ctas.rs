@@ -14,7 +14,7 @@
 //! cache of its block size, and dropped after verification.
 
 use super::{Execution, Place, sizing, start};
-use crate::evidence::{self, CtasDone, Done, LogDone, Measured};
+use crate::evidence::{self, CtasDone, Done, Measured};
 use crate::place::Room;
 use plumb_engine::backup::{self, Copied, Verification};
 use plumb_engine::check::CheckLine;
@@ -69,8 +69,7 @@ impl Execution for Ctas {
     }
 
     fn room(&self, work: &Work, settings: &Settings) -> Room {
-        let log =
-            settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups));
+        let log = sizing::of_log(settings);
         let table = |shape| sizing::of_texts(work.rows(), shape);
         let sources = TextShape::ALL.map(table).into_iter().sum::<u64>();
         let made = new_table_bytes(work).0;
@@ -78,10 +77,6 @@ impl Execution for Ctas {
         // The tablespace of another block size, the log, and a backup of both.
         let beside = made + log + if is_backed_up(work, settings) { sources + 2 * made + log } else { 0 };
         Room { tablespaces: own, beside: InitialSizes { users: Bytes(beside), ..InitialSizes::NONE } }
-    }
-
-    fn source(&self) -> Purpose {
-        Purpose::Users
     }
 
     /// Loads the two source tables, and makes the log.
@@ -115,8 +110,7 @@ impl Execution for Ctas {
         }
         place.observer.stage(&Stage::Load { recorder: &instance.recorder, rows: work.rows() });
         let start = start::reach(place, &session)?;
-        let before = evidence::before_log(transactions.log());
-        evidence::around(instance, place.devices, || {
+        evidence::around_logged(instance, place.devices, transactions.log(), Some(start), || {
             let target = LoadTarget { table: TABLE, tablespace, log };
             let make = || load::create_as_select(instance, &session, target, source);
             let loaded = place.watched(transactions, make)?;
@@ -130,9 +124,7 @@ impl Execution for Ctas {
                 loaded,
                 backup: copied,
             };
-            let log_done = LogDone::of(transactions.log(), Some(start));
-            let done = Done { ctas: Some(ctas), log: Some(log_done), ..Done::default() };
-            Ok((done, evidence::of_log(transactions.log(), &before)))
+            Ok(Done { ctas: Some(ctas), ..Done::default() })
         })
     }
 

@@ -28,8 +28,7 @@ use plumb_engine::check::CheckLine;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Settings};
-use plumb_events::Cancel;
-use plumb_events::{Phase, Role, clock};
+use plumb_events::{Cancel, Phase, Role, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_io::Disk;
 use plumb_record::trace::RunTrace;
@@ -54,7 +53,6 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// A database for this work.
-    #[must_use]
     pub fn new(
         instance: &'a Instance,
         work: &'a Work,
@@ -95,13 +93,17 @@ pub trait Execution: Sync {
 
     /// Sets values that suit the workload, unless the user set others. Fails if parameters
     /// contradict each other, or the machine.
-    fn apply_defaults(&self, work: &Work, settings: &mut Settings) -> Result<(), EngineError>;
+    fn apply_defaults(&self, _: &Work, _: &mut Settings) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// Returns the space that its files will take.
     fn room(&self, work: &Work, settings: &Settings) -> Room;
 
     /// Returns the tablespace of its first reads.
-    fn source(&self) -> Purpose;
+    fn source(&self) -> Purpose {
+        Purpose::Users
+    }
 
     /// Returns the mix of random reads and writes that it makes on the device, if it is one.
     fn mix(&self, _: &Work, _: &Settings) -> Option<Mix> {
@@ -118,7 +120,9 @@ pub trait Execution: Sync {
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError>;
 
     /// Removes the result; a killed run may have left one.
-    fn undo(&self, place: &Place<'_>) -> Result<(), EngineError>;
+    fn undo(&self, _: &Place<'_>) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 /// Every workload that the engine carries out.
@@ -132,7 +136,6 @@ const EXECUTIONS: &[&dyn Execution] = &[
     &producer::Producer,
 ];
 
-#[must_use]
 pub fn execution(workload: &Workload) -> &'static dyn Execution {
     let found = EXECUTIONS.iter().find(|execution| execution.workload() == workload);
     *found.expect("every workload has its execution")

@@ -20,8 +20,7 @@ use plumb_engine::line_sort::{
     Compared, LineSortSpec, Part, Shape, SortKey, SortOrder, Summed, Ties, sort_lines,
 };
 use plumb_engine::{EngineError, Instance, Setting, Settings};
-use plumb_events::Cancel;
-use plumb_events::clock;
+use plumb_events::{Cancel, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_host::readings::Residency;
 use plumb_io::{DirectIo, Disk, OpenMode};
@@ -207,7 +206,6 @@ fn verify(
 }
 
 /// Returns the directory of a file that may not exist yet.
-#[must_use]
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -11,7 +11,7 @@
 
 use super::scan::{Asked, require_same};
 use super::{Execution, Place, sizing, start};
-use crate::evidence::{self, CopyDone, Done, LogDone, Measured};
+use crate::evidence::{self, CopyDone, Done, Measured};
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
@@ -23,7 +23,7 @@ use plumb_engine::view::copy::{self, CopySpec, LoadDegree};
 use plumb_engine::view::predicate::Predicate;
 use plumb_engine::view::totals::{self, Checksum, Totals, TotalsSpec};
 use plumb_engine::view::{ExtentShare, TableView};
-use plumb_engine::{EngineError, Setting, Settings, drop as dropping};
+use plumb_engine::{EngineError, Settings, drop as dropping};
 use plumb_events::{Phase, Role, Session, clock};
 use plumb_study::Stage;
 use plumb_types::{ColumnType, RowBatch, RowSource, columns};
@@ -49,13 +49,8 @@ impl Execution for Producer {
         true
     }
 
-    fn apply_defaults(&self, _: &Work, _: &mut Settings) -> Result<(), EngineError> {
-        Ok(())
-    }
-
     fn room(&self, work: &Work, settings: &Settings) -> Room {
-        let log =
-            settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups));
+        let log = sizing::of_log(settings);
         let slack = sizing::of_sales(1, settings).users.0;
         // The target has at most all columns, and a fiftieth of the rows before.
         let tables = work.rows().saturating_mul(ROW_BYTES).saturating_mul(2).saturating_add(3 * slack);
@@ -64,10 +59,6 @@ impl Execution for Producer {
             tablespaces: InitialSizes { users, temp: Bytes(1), indx: Bytes(1) },
             beside: InitialSizes { users: Bytes(log), ..InitialSizes::NONE },
         }
-    }
-
-    fn source(&self) -> Purpose {
-        Purpose::Users
     }
 
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
@@ -96,8 +87,7 @@ impl Execution for Producer {
         };
         place.observer.stage(&Stage::Load { recorder: &instance.recorder, rows: work.rows() });
         let start = start::reach(place, &session)?;
-        let before = evidence::before_log(transactions.log());
-        evidence::around(instance, place.devices, || {
+        evidence::around_logged(instance, place.devices, transactions.log(), Some(start), || {
             let make = || copy::copy(instance, &session, &view, spec(asked.predicate.as_ref()));
             let begin = clock::now();
             let loaded = place.watched(transactions, make)?;
@@ -111,9 +101,7 @@ impl Execution for Producer {
                 source_blocks: view.block_count(ExtentShare::ALL),
                 loaded,
             };
-            let log_done = LogDone::of(transactions.log(), Some(start));
-            let done = Done { copy: Some(done), log: Some(log_done), ..Done::default() };
-            Ok((done, evidence::of_log(transactions.log(), &before)))
+            Ok(Done { copy: Some(done), ..Done::default() })
         })
     }
 

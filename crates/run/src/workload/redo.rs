@@ -10,12 +10,11 @@
 //! verification, and a checkpoint ends it.
 
 use super::{Execution, Place, sizing, start};
-use crate::evidence::{self, Done, ImportDone, LogDone, Measured};
+use crate::evidence::{self, Done, ImportDone, Measured};
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::redo::LogOptions;
-use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::check::row_hash;
 use plumb_engine::transaction::import::{ImportSpec, Imported, import};
 use plumb_engine::transaction::{IndexDefinition, Transactions};
@@ -57,16 +56,11 @@ impl Execution for Redo {
     }
 
     fn room(&self, work: &Work, settings: &Settings) -> Room {
-        let log =
-            settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups));
+        let log = sizing::of_log(settings);
         Room {
             tablespaces: sizing::of_import(work.rows(), sessions(work), settings),
             beside: InitialSizes { users: Bytes(log), ..InitialSizes::NONE },
         }
-    }
-
-    fn source(&self) -> Purpose {
-        Purpose::Users
     }
 
     /// Makes the log; the rows come with the work.
@@ -90,15 +84,12 @@ impl Execution for Redo {
         place.observer.stage(&Stage::Import { recorder: &instance.recorder, rows: work.rows() });
         let start = start::reach(place, &session)?;
         let log = transactions.log();
-        let before = evidence::before_log(log);
-        let measured = evidence::around(instance, place.devices, || {
+        let measured = evidence::around_logged(instance, place.devices, log, Some(start), || {
             let imported = place.watched(transactions, || {
                 let (imported, ended) = import(transactions, &session, &table, &spec);
                 ended.map(|()| imported)
             })?;
-            let import = Some(done(&spec, &imported));
-            let done = Done { import, log: Some(LogDone::of(log, Some(start))), ..Done::default() };
-            Ok((done, evidence::of_log(log, &before)))
+            Ok(Done { import: Some(done(&spec, &imported)), ..Done::default() })
         })?;
         let begin = clock::now();
         let columns = KEY.map(|name| (name.to_string(), false)).to_vec();
@@ -167,7 +158,6 @@ fn require_buffer(work: &Work, settings: &Settings) -> Result<(), EngineError> {
 }
 
 /// Returns the requested import and its counts.
-#[must_use]
 pub fn done(spec: &ImportSpec<'_>, imported: &Imported) -> ImportDone {
     ImportDone {
         array_bytes: spec.array_bytes as u64,

@@ -10,19 +10,18 @@
 //! checksum of all rows that satisfy the condition.
 
 use super::{Execution, Place, sizing};
-use crate::evidence::{self, Done, InstanceDone, LogDone, Measured, ScanDone, StreamDone};
+use crate::evidence::{self, Done, InstanceDone, Measured, ScanDone, StreamDone};
 use crate::instances::{self, Together};
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
-use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load;
 use plumb_engine::transaction::check::row_hash;
 use plumb_engine::transaction::import::{ImportSpec, import};
 use plumb_engine::view::predicate::Predicate;
 use plumb_engine::view::totals::{self, Checksum, Totals, TotalsSpec};
 use plumb_engine::view::{ExtentShare, TableView};
-use plumb_engine::{EngineError, Setting, Settings};
+use plumb_engine::{EngineError, Settings};
 use plumb_events::{Event, Phase, Role, Session, clock};
 use plumb_study::Stage;
 use plumb_types::{ColumnType, RowBatch, RowSource, Schema, Value, columns};
@@ -43,25 +42,16 @@ impl Execution for Scan {
         &SCAN
     }
 
-    fn apply_defaults(&self, _: &Work, _: &mut Settings) -> Result<(), EngineError> {
-        Ok(())
-    }
-
     fn room(&self, work: &Work, settings: &Settings) -> Room {
         let direct = sizing::of_sales(work.rows(), settings).users;
         // Rows of transactions have a version each, and a tenth of a block stays free.
         let users = if is_conventional(work) { Bytes(direct.0.saturating_mul(3) / 2) } else { direct };
-        let log =
-            settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups));
+        let log = sizing::of_log(settings);
         let beside = if is_conventional(work) { log } else { 0 };
         Room {
             tablespaces: InitialSizes { users, temp: Bytes(1), indx: Bytes(1) },
             beside: InitialSizes { users: Bytes(beside), ..InitialSizes::NONE },
         }
-    }
-
-    fn source(&self) -> Purpose {
-        Purpose::Users
     }
 
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
@@ -120,14 +110,14 @@ impl Execution for Scan {
                 })
             });
         }
-        let before = transactions.map(|open| evidence::before_log(open.log()));
-        evidence::around(instance, place.devices, || {
+        let scan = || {
             let scan = streams.done(streams.run(&session)?, Vec::new());
-            let log = transactions.map(|open| LogDone::of(open.log(), None));
-            let files = transactions.zip(before.as_ref());
-            let files = files.map_or(Vec::new(), |(open, before)| evidence::of_log(open.log(), before));
-            Ok((Done { scan: Some(scan), log, ..Done::default() }, files))
-        })
+            Ok(Done { scan: Some(scan), ..Done::default() })
+        };
+        match transactions {
+            Some(open) => evidence::around_logged(instance, place.devices, open.log(), None, scan),
+            None => evidence::around(instance, place.devices, || Ok((scan()?, Vec::new()))),
+        }
     }
 
     fn verify(&self, place: &Place<'_>) -> Result<Vec<CheckLine>, EngineError> {
@@ -152,10 +142,6 @@ impl Execution for Scan {
         );
         let elapsed = clock::now().saturating_sub(begin);
         Ok(vec![CheckLine { name: "scan = rows as generated".to_string(), detail, elapsed }])
-    }
-
-    fn undo(&self, _: &Place<'_>) -> Result<(), EngineError> {
-        Ok(())
     }
 }
 

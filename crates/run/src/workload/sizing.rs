@@ -20,8 +20,12 @@ const SORT_RECORD_BYTES: u64 = 16;
 /// Smallest number of runs that a merge joins, however small its memory.
 const MERGE_WIDTH_MIN: u64 = 2;
 
+/// Returns the bytes of all log files.
+pub fn of_log(settings: &Settings) -> u64 {
+    settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups))
+}
+
 /// Returns the first sizes of the tablespaces for a sort of this number of sales.
-#[must_use]
 pub fn of_sales(rows: u64, settings: &Settings) -> InitialSizes {
     let degree = settings.degree() as u64;
     let slack = settings.extent_bytes() * (2 * degree + settings.number(Setting::DataFiles));
@@ -39,7 +43,6 @@ pub fn of_sales(rows: u64, settings: &Settings) -> InitialSizes {
 }
 
 /// Returns the first sizes of the tablespaces for a sort of a file of records; they hold only runs.
-#[must_use]
 pub fn of_records(count: u64, record_bytes: u64, settings: &Settings) -> InitialSizes {
     InitialSizes { users: Bytes(0), temp: temp(count, record_bytes, settings), indx: Bytes(0) }
 }
@@ -51,7 +54,6 @@ const AREA_EIGHTHS: u64 = 5;
 
 /// Returns the first sizes of the tablespaces for a sort of lines with their keys: runs, unless
 /// all fit in the areas.
-#[must_use]
 pub fn of_lines(count: u64, line_bytes: u64, settings: &Settings) -> InitialSizes {
     let record = line_bytes + LINE_HEAD_BYTES;
     let areas = settings.number(Setting::SortAreaSize).saturating_mul(settings.degree() as u64);
@@ -70,7 +72,6 @@ const REDO_OF_ROWS: u64 = 6;
 
 /// Returns the first sizes of the tablespaces for an import of page views. A tenth of each block
 /// stays free, and each session has a started extent of its own.
-#[must_use]
 pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes {
     let slack = settings.extent_bytes() * (settings.number(Setting::DataFiles) + 2);
     let block = settings.number(Setting::DbBlockSize);
@@ -84,21 +85,18 @@ pub fn of_import(rows: u64, sessions: u64, settings: &Settings) -> InitialSizes 
 
 /// Returns the bytes of a table of texts in blocks of any size. A row takes a slot. A block of 32K
 /// loses less than one row, and a chained row in blocks of 2K loses the end of the block before.
-#[must_use]
 pub fn of_texts(rows: u64, shape: TextShape) -> u64 {
     let bytes = rows.saturating_mul(shape.row_bytes() + 4);
     bytes.saturating_add(bytes / 4).saturating_add(8 * Bytes::M)
 }
 
 /// Returns the size of log files that hold the transactions of all sessions at once.
-#[must_use]
 pub fn log_file_of_import(buffer: u64, sessions: u64, settings: &Settings) -> u64 {
     let all = buffer.saturating_mul(sessions).saturating_mul(REDO_OF_ROWS);
     (all / settings.number(Setting::LogFileGroups)).min(u64::MAX - Bytes::M).next_multiple_of(Bytes::M)
 }
 
 /// Returns the longest arrays for which a log file of that size is possible.
-#[must_use]
 pub fn buffer_of_import_max(sessions: u64, settings: &Settings) -> u64 {
     let Domain::Size(_, most) = Setting::LogFileSize.row().domain else { return u64::MAX };
     most.saturating_mul(settings.number(Setting::LogFileGroups)) / REDO_OF_ROWS / sessions.max(1) / Bytes::M
@@ -110,7 +108,6 @@ const KEY_ENTRY_BYTES: u64 = 40;
 
 /// Returns the first sizes of the tablespaces for SLOB. A row takes a block, and each table and
 /// index a header and the rest of an extent.
-#[must_use]
 pub fn of_slob(spec: &SlobSpec, settings: &Settings) -> InitialSizes {
     let extent = settings.extent_bytes();
     let files = settings.number(Setting::DataFiles);
@@ -139,7 +136,6 @@ const TRANSACTIONS_BESIDE: u64 = 6;
 /// Returns the size of log files that hold all sessions' writes during the slowest transaction or
 /// statement. Each row may log its block, and reserves the same for undo. The log is needed from
 /// the oldest transaction on, and readers find old versions in it.
-#[must_use]
 pub fn log_file_of_updates(spec: &SlobSpec, settings: &Settings) -> u64 {
     if spec.update_pct == 0 {
         return 0;

@@ -5,8 +5,7 @@ use super::{END, ENVIRONMENT, Manifest, ORDER, RECORD, RUNS, STUDY};
 use crate::plan::{Plan, PlanOptions};
 use crate::vocabulary::Kinds;
 use crate::{StudyError, definition};
-use plumb_units::Nanos;
-use plumb_units::hex;
+use plumb_units::{Nanos, hex};
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -27,13 +26,11 @@ pub struct Contents {
 
 impl Contents {
     /// True if no further block will run. Figures may be read only then.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.end.is_some_and(|end| end.stop != Stop::Interrupted)
     }
 
     /// Time that the study has run, without pauses.
-    #[must_use]
     pub fn ran(&self) -> Nanos {
         let ended =
             |run: &RunRecord| run.start_ns + run.record.as_ref().map_or(0, |record| record.header.elapsed_ns);
@@ -42,7 +39,6 @@ impl Contents {
     }
 
     /// Short name of this study among all studies: a hash of its text and start time.
-    #[must_use]
     pub fn id(&self) -> String {
         let text = format!("{} {}", self.plan.study.hash(), self.environment.begin_ns);
         hex(&Sha256::digest(text)[..ID_BYTES])

@@ -34,20 +34,17 @@ impl Manifest {
         self.0.keys().map(String::as_str)
     }
 
-    #[must_use]
     pub fn lists(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Returns the text of the file: checksum, two blanks, name.
-    #[must_use]
     pub fn to_text(&self) -> String {
         self.0.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect()
     }
 
     /// Hashes the input of a study's analysis, and nothing derived from it. Publishing this hash
     /// commits to these runs and no others.
-    #[must_use]
     pub fn evidence(&self) -> String {
         let derived = |name: &str| name == ANALYSIS || REPORTS.contains(&name);
         let lines: String = self
@@ -150,7 +147,6 @@ pub fn unlisted(directory: &Path, manifest: &Manifest) -> Result<Vec<String>, St
 }
 
 /// True if a study creates this file in its bundle, or uses the name while writing one.
-#[must_use]
 pub fn is_made(name: &str) -> bool {
     let Some(run) = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('/')) else {
         let made = [STUDY, ENVIRONMENT, ORDER, END, ANALYSIS, MANIFEST].into_iter().chain(REPORTS);

@@ -142,24 +142,20 @@ impl Bundle {
         let _ = self.directory.remove_directory(RUNS);
     }
 
-    #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
     /// Reservation that keeps other processes from writing.
-    #[must_use]
     pub fn reservation(&self) -> &Reservation {
         &self.reservation
     }
 
     /// Hash of the analysis's input.
-    #[must_use]
     pub fn evidence(&self) -> String {
         self.manifest.evidence()
     }
 
-    #[must_use]
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -230,13 +226,11 @@ pub struct Cleared {
 }
 
 /// Returns the file name of a run's record.
-#[must_use]
 pub fn record_name(number: u64) -> String {
     format!("{RUNS}/{number:04}{RECORD}")
 }
 
 /// Returns the file name of a failed run's standard error.
-#[must_use]
 pub fn errors_name(number: u64) -> String {
     format!("{RUNS}/{number:04}{ERRORS}")
 }

@@ -69,7 +69,6 @@ pub struct LimitFigure {
 }
 
 impl LimitFigure {
-    #[must_use]
     pub fn of(calibration: &Calibration) -> Vec<LimitFigure> {
         let limit = |figure: &plumb_calibrate::MainFigure| LimitFigure {
             name: figure.kind.name().to_string(),
@@ -118,7 +117,6 @@ pub struct Environment {
 
 impl Environment {
     /// Describes the environment of a study of this target that starts now.
-    #[must_use]
     pub fn now(
         target: String,
         devices: Vec<Device>,
@@ -146,7 +144,6 @@ impl Environment {
     }
 
     /// Lists differences from the start of the study that make figures incomparable.
-    #[must_use]
     pub fn differences(&self, now: &Environment) -> Vec<String> {
         let device = |of: &Environment| {
             let name =
@@ -187,7 +184,6 @@ pub struct OrderFile {
 }
 
 impl OrderFile {
-    #[must_use]
     pub fn of(plan: &Plan) -> OrderFile {
         OrderFile {
             seed: plan.schedule.seed,

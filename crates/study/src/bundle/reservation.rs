@@ -81,13 +81,11 @@ impl Reservation {
         Ok(Reservation { directory: directory.to_path_buf(), owner: Some(own(directory)?), made: Vec::new() })
     }
 
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// Returns the paths removed on drop, in this order: the mark, then empty directories.
-    #[must_use]
     pub fn traces(&self) -> Vec<PathBuf> {
         let mark = self.owner.iter().map(|owner| owner.mark().to_path_buf());
         mark.chain(self.made.iter().cloned()).collect()

@@ -3,8 +3,7 @@
 use super::{CALIBRATION, STUDY, refused};
 use crate::StudyError;
 use plumb_io::Directory;
-use plumb_record::outside;
-use plumb_record::{FILE, Record};
+use plumb_record::{FILE, Record, outside};
 use std::fs;
 use std::path::{Path, PathBuf};
 

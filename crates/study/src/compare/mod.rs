@@ -246,7 +246,6 @@ pub enum Outcome {
 }
 
 /// Returns the figures of two sets, table by table; a figure that a run lacks is 0.
-#[must_use]
 pub fn samples(first: &[Record], second: &[Record]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for group in FigureGroup::ALL {
@@ -283,7 +282,6 @@ pub fn names(group: FigureGroup, first: &[Record], second: &[Record]) -> Vec<Str
 
 impl Period {
     /// Returns the run with the median elapsed time, the earlier of two.
-    #[must_use]
     pub fn typical(&self) -> Option<&Record> {
         let mut by_time = self.runs.iter().collect::<Vec<_>>();
         by_time.sort_by_key(|run| run.header.elapsed_ns);
@@ -291,19 +289,16 @@ impl Period {
     }
 
     /// Returns the median of a figure of its runs.
-    #[must_use]
     pub fn median(&self, of: impl Fn(&Record) -> f64) -> f64 {
         median(&self.runs.iter().map(of).collect::<Vec<_>>())
     }
 
     /// True if any of its runs has a figure.
-    #[must_use]
     pub fn has(&self, group: FigureGroup, name: &str) -> bool {
         self.runs.iter().any(|run| figures(group, run).iter().any(|(own, _)| own == name))
     }
 
     /// Returns the median of a figure; a run that does not have it counts as 0.
-    #[must_use]
     pub fn figure(&self, group: FigureGroup, name: &str) -> f64 {
         self.median(|run| {
             figures(group, run).iter().find(|(own, _)| own == name).map_or(0.0, |(_, value)| *value)
@@ -311,7 +306,6 @@ impl Period {
     }
 
     /// Returns the worst state of its runs.
-    #[must_use]
     pub fn state(&self) -> RunState {
         let states = || self.runs.iter().map(|run| run.validity().state);
         match () {
@@ -322,14 +316,12 @@ impl Period {
     }
 
     /// Returns the facts that make a run doubtful, in the order of findings.
-    #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
         let facts = self.runs.iter().flat_map(Record::doubtful).map(|found| found.fact);
         facts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Returns `DISTURBED (others used the device) in 3 of 9 runs`; `None` if no run is doubtful.
-    #[must_use]
     pub fn doubtful(&self) -> Option<String> {
         let facts = self.facts();
         let found = self.runs.iter().filter(|run| run.doubtful().next().is_some()).count();
@@ -342,7 +334,6 @@ impl Period {
     }
 
     /// Returns each fact with the figures of the run it affects most.
-    #[must_use]
     pub fn circumstances(&self) -> Vec<String> {
         let of_fact = |fact: Fact| {
             let found = self.runs.iter().flat_map(Record::doubtful).filter(|found| found.fact == fact);
@@ -358,19 +349,16 @@ impl Period {
 
 impl Comparison {
     /// Returns both sets, the first one first.
-    #[must_use]
     pub fn sides(&self) -> [&Period; 2] {
         [&self.first, &self.second]
     }
 
     /// Returns both sets under their names in tables.
-    #[must_use]
     pub fn named_sides(&self) -> [(&'static str, &Period); 2] {
         [("1st", &self.first), ("2nd", &self.second)]
     }
 
     /// Returns the difference of a figure; `None` if it was not tested.
-    #[must_use]
     pub fn difference(&self, group: FigureGroup, name: &str) -> Option<&Difference> {
         self.differences.iter().find(|found| found.group == group && found.name == name)
     }

@@ -68,13 +68,11 @@ pub const SUITES: &[Suite] = &[Suite {
     studies: &["storage-slob", "storage-commits", "storage-sort"],
 }];
 
-#[must_use]
 pub fn suite(name: &str) -> Option<&'static Suite> {
     SUITES.iter().find(|suite| suite.name == name)
 }
 
 /// Returns file and text of the named study.
-#[must_use]
 pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
     FILES.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).copied()
 }

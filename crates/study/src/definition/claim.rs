@@ -30,7 +30,6 @@ pub enum Expectation {
 
 impl Expectation {
     /// Parses `faster`, `slower by at least 5%`, `equal within 2%`, `not slower by 3%`, `differs`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Expectation> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let percent = |word: &str| {
@@ -96,14 +95,12 @@ pub struct Sides {
 
 impl Claim {
     /// Returns the arms on either side of the first change, averaged over a second one.
-    #[must_use]
     pub fn sides(&self, design: &Design) -> Sides {
         let side = |level| self.arms(design, &[(self.change.factor, level)]);
         Sides { to: side(self.change.to), from: side(self.change.from) }
     }
 
     /// Returns the arms with positive and with negative sign in the effect.
-    #[must_use]
     pub fn signs(&self, design: &Design) -> Sides {
         let Some(with) = self.with else { return self.sides(design) };
         let at = |level, second| self.arms(design, &[(self.change.factor, level), (with.factor, second)]);
@@ -166,7 +163,6 @@ impl Claim {
     }
 
     /// Returns all arms that the claim rests on.
-    #[must_use]
     pub fn all_arms(&self, design: &Design) -> Vec<usize> {
         let Sides { mut to, from } = self.sides(design);
         to.extend(from);
@@ -178,7 +174,6 @@ impl Claim {
     }
 
     /// Describes the comparison: `direct=TRUE against direct=FALSE, at area=1M`.
-    #[must_use]
     pub fn comparison(&self, study: &Study) -> String {
         let level = |factor: usize, level: usize| {
             format!("{}={}", study.factors[factor].name, study.factors[factor].levels[level].label)

@@ -109,7 +109,6 @@ impl Places<'_> {
 
 impl<'t> Draft<'t> {
     /// Starts a draft without text; `origin` is named in errors about missing values.
-    #[must_use]
     pub fn stated(origin: &str) -> Draft<'t> {
         let places = Places { file: "", text: "", options: vec![origin.to_string()] };
         Draft { whole: DeTable::new(), places }
@@ -176,7 +175,6 @@ impl<'t> Draft<'t> {
     }
 
     /// True if any value is this text.
-    #[must_use]
     pub fn has(&self, text: &str) -> bool {
         let mut found = false;
         let mut values: Vec<&DeValue<'_>> = self.whole.values().map(Spanned::get_ref).collect();
@@ -192,7 +190,6 @@ impl<'t> Draft<'t> {
     }
 
     /// True if any table has this key.
-    #[must_use]
     pub fn has_key(&self, key: &str) -> bool {
         let mut values: Vec<(&str, &DeValue<'_>)> =
             self.whole.iter().map(|(key, value)| (key.get_ref().as_ref(), value.get_ref())).collect();

@@ -19,13 +19,11 @@ pub struct Level {
 }
 
 impl Factor {
-    #[must_use]
     pub fn level(&self, label: &str) -> Option<usize> {
         self.levels.iter().position(|level| level.label == label)
     }
 
     /// Returns settings whose values differ between two levels.
-    #[must_use]
     pub fn differing(&self, from: usize, to: usize) -> Vec<&str> {
         let value = |level: usize, name: &str| {
             self.levels[level].settings.iter().find(|set| set.name == name).map(|set| &set.value)

@@ -103,20 +103,17 @@ fn work_as_map<S: Serializer>(work: &Option<Work>, serializer: S) -> Result<S::O
 
 impl Study {
     /// Rows of the data; 0 if the work has none.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         self.work.as_ref().map_or(0, Work::rows)
     }
 
     /// Rows that `--rows` could reduce; 0 if the work does not take this option.
-    #[must_use]
     pub fn rows_asked(&self) -> RowCount {
         let takes = self.work.as_ref().is_some_and(|work| work.workload.parameter("rows").is_some());
         RowCount(if takes { self.rows() } else { 0 })
     }
 
     /// Returns the workload as it is shown.
-    #[must_use]
     pub fn work_shown(&self) -> String {
         match &self.work {
             Some(work) => format!("{}, {} rows", work.workload.name, RowCount(work.rows())),
@@ -141,7 +138,6 @@ impl Study {
     }
 
     /// Returns the name of the combination of these levels, such as `async=TRUE area=1M`.
-    #[must_use]
     pub fn arm_name(&self, levels: &[usize]) -> String {
         let named = self.factors.iter().zip(levels);
         named
@@ -157,7 +153,6 @@ impl Study {
     }
 
     /// Returns the settings of the combination of these levels; shared settings come first.
-    #[must_use]
     pub fn arm_settings(&self, levels: &[usize]) -> Vec<Assignment> {
         let own = self.factors.iter().zip(levels).flat_map(|(factor, level)| &factor.levels[*level].settings);
         self.settings.iter().chain(own).cloned().collect()

@@ -24,7 +24,6 @@ pub struct PublishedRow {
 }
 
 /// Parses `minutes:seconds`, or a plain number of seconds, into seconds.
-#[must_use]
 pub fn minutes(text: &str) -> Option<f64> {
     let number = |text: &str| {
         let plain = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit() || letter == '.');

@@ -14,7 +14,6 @@ use std::fmt::Write as _;
 
 impl Study {
     /// Returns the text; it parses to the same study.
-    #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
         let order = match self.order {
@@ -76,7 +75,6 @@ impl Study {
     }
 
     /// Hash of the text, SHA-256 in hexadecimal: equal hashes are equal studies.
-    #[must_use]
     pub fn hash(&self) -> String {
         hex(&Sha256::digest(self.to_toml()))
     }

@@ -82,14 +82,12 @@ impl From<String> for Failure {
 impl Failure {
     /// Formats the failure and its whole standard error as one line, because no file keeps the
     /// standard error of such a run.
-    #[must_use]
     pub fn whole(&self) -> String {
         let lines: Vec<&str> = self.errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         if lines.len() < 2 { self.line(None) } else { format!("{}: {}", self.why, lines.join(" | ")) }
     }
 
     /// Formats the failure in a line; `kept` names the file with its standard error.
-    #[must_use]
     pub fn line(&self, kept: Option<&str>) -> String {
         let kept = kept.map_or(String::new(), |kept| format!(" ({kept})"));
         let said = self.said.as_ref().map_or(String::new(), |said| format!(": {said}"));
@@ -128,7 +126,6 @@ pub trait Target {
 }
 
 /// Returns the settings of an arm that are fixed when a database is made.
-#[must_use]
 pub fn creation_settings_of(arm: &[Assignment], vocabulary: &Vocabulary) -> Vec<Assignment> {
     let fixed = |set: &&Assignment| {
         let facts = vocabulary.setting(&set.name, &set.value, "");

@@ -49,7 +49,6 @@ impl Join {
     pub const ALL: [Join; 2] = [Join::Per, Join::Minus];
 
     /// Returns the word between two names in study files; no name contains it.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Join::Per => " per ",
@@ -82,26 +81,22 @@ fn stream(record: &Record, name: &str) -> (u64, u64, u64) {
 
 impl Measure {
     /// Returns a measure that improves by decreasing.
-    #[must_use]
     pub fn cost(name: &str, figure: Figure) -> Measure {
         Measure { name: name.to_string(), figure, better: Better::Lower }
     }
 
     /// Returns a measure that improves by increasing.
-    #[must_use]
     pub fn gain(name: &str, figure: Figure) -> Measure {
         Measure { name: name.to_string(), figure, better: Better::Higher }
     }
 
     /// Combines two measures into one that improves by decreasing; `None` for
     /// a difference of unequal units.
-    #[must_use]
     pub fn both(name: &str, (first, join, second): (Measure, Join, Measure)) -> Option<Measure> {
         let has_one = join == Join::Per || first.unit() == second.unit();
         has_one.then(|| Measure::cost(name, Figure::Both(Box::new(first), join, Box::new(second))))
     }
 
-    #[must_use]
     pub fn elapsed() -> Measure {
         Measure::cost("elapsed", Figure::Elapsed)
     }
@@ -124,7 +119,6 @@ impl Measure {
     }
 
     /// Returns the name used in reports.
-    #[must_use]
     pub fn title(&self) -> String {
         match &self.figure {
             Figure::Elapsed => "elapsed time".to_string(),
@@ -147,7 +141,6 @@ impl Measure {
         }
     }
 
-    #[must_use]
     pub fn unit(&self) -> &str {
         match &self.figure {
             Figure::Elapsed
@@ -169,7 +162,6 @@ impl Measure {
     }
 
     /// True if the figure is counted and not read from a clock, so that equal figures are equal.
-    #[must_use]
     pub fn is_exact(&self) -> bool {
         match &self.figure {
             Figure::Count(_) | Figure::Bytes(_) => true,
@@ -189,7 +181,6 @@ impl Measure {
     }
 
     /// Returns the figure of a run; an event without waits took no time.
-    #[must_use]
     pub fn value(&self, record: &Record) -> f64 {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let total = |name: &str, unit: Unit| {

@@ -196,13 +196,11 @@ pub enum Made<'a> {
 pub struct Vocabulary(Arc<dyn Words>);
 
 impl Vocabulary {
-    #[must_use]
     pub fn new(words: impl Words + 'static) -> Vocabulary {
         Vocabulary(Arc::new(words))
     }
 
     /// Returns the vocabulary of one kind of target; `None` if it belongs to another.
-    #[must_use]
     pub fn of<T: Words>(&self) -> Option<&T> {
         let words: &dyn Any = &*self.0;
         words.downcast_ref()

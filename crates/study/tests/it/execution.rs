@@ -3,8 +3,7 @@
 use plumb_pages::study;
 use plumb_record::{Held, Receipt};
 use plumb_run::embedded::Engine;
-use plumb_run::fixture::Scripted;
-use plumb_run::fixture::{bundle, plan, run, run_within};
+use plumb_run::fixture::{Scripted, bundle, plan, run, run_within};
 use plumb_study::bundle::{Bundle, EndFile, Ended, MANIFEST, Reservation, Stop, record_name};
 use plumb_study::report::publish;
 use plumb_study::targets::NoRecord;

@@ -364,7 +364,6 @@ fn two(text: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 /// Formats a zone as `+02:00`, from minutes east of Greenwich.
-#[must_use]
 pub fn zone_name(minutes: i16) -> String {
     let sign = if minutes < 0 { '-' } else { '+' };
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)

@@ -8,8 +8,7 @@ use crate::settings::Settings;
 use crate::storage::block::LsnRange;
 use crate::storage::control::{IndexColumn, SegmentExtent};
 use crate::storage::writer::{SegmentWriter, WriterOptions};
-use plumb_events::Cancel;
-use plumb_events::{Event, IoStream, Role, Session};
+use plumb_events::{Cancel, Event, IoStream, Role, Session};
 use plumb_units::{BlockNumber, Bytes, FileId, Lsn};
 use std::path::PathBuf;
 

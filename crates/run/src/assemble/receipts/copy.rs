@@ -1,7 +1,7 @@
 //! Parameters of a copy that a study may vary, compared with the sessions' work and the new blocks.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Judged, counted};
 use crate::evidence::CopyDone;
 use plumb_engine::transaction::Logging;
 use plumb_engine::view::copy::LoadDegree;
@@ -12,26 +12,19 @@ use plumb_units::{Bytes, RowCount};
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let Some(done) = &seen.measured.outcome.copy else { return Vec::new() };
-    let receipt = |name: &str, asked: &str, finding: Finding| Receipt {
-        setting: name.to_string(),
-        asked: asked.to_string(),
-        evidence: finding.evidence,
-        held: finding.held,
-        seen: Seen::Inside,
-    };
     let load = if done.load == LoadDegree::Serial { "serial" } else { "parallel" };
     let logging = if done.logging == Logging::Logging { "logging" } else { "nologging" };
     vec![
-        receipt("load", load, sessions(seen, done)),
-        receipt("into", if done.old > 0 { "existing" } else { "new" }, target(done)),
-        receipt("logging", logging, logged(seen, done)),
-        receipt("source", "read once, past the cache", source(seen, done)),
-        receipt("target blocks", "written once", written(seen, done)),
+        sessions(seen, done).receipt("load", load, Seen::Inside),
+        target(done).receipt("into", if done.old > 0 { "existing" } else { "new" }, Seen::Inside),
+        logged(seen, done).receipt("logging", logging, Seen::Inside),
+        source(seen, done).receipt("source", "read once, past the cache", Seen::Inside),
+        written(seen, done).receipt("target blocks", "written once", Seen::Inside),
     ]
 }
 
 /// Rows by session: one loads all rows, or each its own.
-fn sessions(seen: &Evidence, done: &CopyDone) -> Finding {
+fn sessions(seen: &Evidence, done: &CopyDone) -> Judged {
     let rows = |statistic: Statistic| -> Vec<u64> {
         let sessions = seen.measured.period.sessions.iter();
         sessions.map(|session| session.statistics[statistic as usize]).filter(|rows| *rows > 0).collect()
@@ -47,33 +40,33 @@ fn sessions(seen: &Evidence, done: &CopyDone) -> Finding {
     }
     let (degree, total) = (seen.inside.degree, done.loaded.row_count);
     if total < degree as u64 * 10_000 {
-        return Finding::not_checked(format!("{evidence}: there were not rows for more"));
+        return Judged::not_checked(format!("{evidence}: there were not rows for more"));
     }
     // A session that starts when all extents are taken reads nothing.
     let right = match done.load {
         LoadDegree::Serial => loaded == [total] && (sent.len() > 1 || degree == 1),
         LoadDegree::Parallel => (loaded.len() > 1 || degree == 1) && sent.is_empty(),
     };
-    Finding::that(right && loaded.iter().sum::<u64>() == total, evidence)
+    Judged::that(right && loaded.iter().sum::<u64>() == total, evidence)
 }
 
-fn target(done: &CopyDone) -> Finding {
+fn target(done: &CopyDone) -> Judged {
     let evidence = match done.old {
         0 => "no table of that name before".to_string(),
         old => format!("{} rows before, which stay", RowCount(old)),
     };
-    Finding::held(evidence)
+    Judged::held(evidence)
 }
 
 /// Redo of the new blocks.
-fn logged(seen: &Evidence, done: &CopyDone) -> Finding {
+fn logged(seen: &Evidence, done: &CopyDone) -> Judged {
     let redo = seen.measured.period.statistic(Statistic::RedoDirectBytes);
     let bytes = done.loaded.block_count * done.block_bytes;
     let evidence = format!("{} of redo for {} of blocks", Bytes(redo), Bytes(bytes));
-    Finding::that(if done.logged { redo >= bytes } else { redo == 0 }, evidence)
+    Judged::that(if done.logged { redo >= bytes } else { redo == 0 }, evidence)
 }
 
-fn source(seen: &Evidence, done: &CopyDone) -> Finding {
+fn source(seen: &Evidence, done: &CopyDone) -> Judged {
     let read = seen.measured.period.stream(IoStream::TableReads);
     let bytes = done.source_blocks * done.block_bytes;
     let evidence = format!(
@@ -82,11 +75,11 @@ fn source(seen: &Evidence, done: &CopyDone) -> Finding {
         counted(read.count, "request"),
         Bytes(bytes)
     );
-    Finding::that(read.bytes == bytes, evidence)
+    Judged::that(read.bytes == bytes, evidence)
 }
 
 /// A block of the target is written once.
-fn written(seen: &Evidence, done: &CopyDone) -> Finding {
+fn written(seen: &Evidence, done: &CopyDone) -> Judged {
     let written = seen.measured.period.stream(IoStream::DataWrites);
     let bytes = done.loaded.block_count * done.block_bytes;
     let evidence = format!(
@@ -95,5 +88,5 @@ fn written(seen: &Evidence, done: &CopyDone) -> Finding {
         counted(written.count, "request"),
         Bytes(bytes)
     );
-    Finding::that(written.bytes == bytes, evidence)
+    Judged::that(written.bytes == bytes, evidence)
 }

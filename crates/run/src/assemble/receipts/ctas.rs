@@ -1,7 +1,7 @@
 //! Parameters of a create table as select that a study may vary, compared with the table made.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Judged, counted};
 use crate::evidence::CtasDone;
 use plumb_engine::Setting;
 use plumb_engine::transaction::Logging;
@@ -15,47 +15,39 @@ const SHAPE_SHARE: u64 = 20;
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let Some(done) = &seen.measured.outcome.ctas else { return Vec::new() };
-    let receipt = |name: &str, asked: String, at: Seen, finding: Finding| Receipt {
-        setting: name.to_string(),
-        asked,
-        evidence: finding.evidence,
-        held: finding.held,
-        seen: at,
-    };
     let logging = if done.logging == Logging::Logging { "logging" } else { "nologging" };
     let mut receipts = vec![
-        receipt("block-size", done.block_size.to_string(), Seen::Outside, block_size(seen, done)),
-        receipt("shape", done.shape.name().to_string(), Seen::Inside, shape(done)),
-        receipt("logging", logging.to_string(), Seen::Inside, logged(seen, done)),
+        block_size(seen, done).receipt("block-size", done.block_size.to_string(), Seen::Outside),
+        shape(done).receipt("shape", done.shape.name(), Seen::Inside),
+        logged(seen, done).receipt("logging", logging, Seen::Inside),
     ];
-    let cached = done.source_cached.map(|cached| source(seen, cached));
-    receipts.extend(cached.map(|finding| {
-        receipt("start: source table", "in the buffer cache".to_string(), Seen::Inside, finding)
+    receipts.extend(done.source_cached.map(|cached| {
+        source(seen, cached).receipt("start: source table", "in the buffer cache", Seen::Inside)
     }));
     receipts
 }
 
 /// Block size in the headers of the new table's files, read back from disk.
-fn block_size(seen: &Evidence, done: &CtasDone) -> Finding {
+fn block_size(seen: &Evidence, done: &CtasDone) -> Judged {
     let tablespace = seen.inside.tablespaces.iter().find(|found| found.block_size == done.block_size);
-    let Some(tablespace) = tablespace else { return Finding::contradicted("no tablespace has such blocks") };
+    let Some(tablespace) = tablespace else { return Judged::contradicted("no tablespace has such blocks") };
     let name = tablespace.purpose.name();
     let headers = seen.headers.iter().filter(|header| tablespace.files.contains(&header.path));
     let sizes: Vec<u64> = headers.map(|header| header.block_bytes).collect();
     let blocks = RowCount(done.loaded.block_count);
     let Some(first) = sizes.first() else {
-        return Finding::not_checked(format!("{blocks} blocks in {name}: its files are in memory"));
+        return Judged::not_checked(format!("{blocks} blocks in {name}: its files are in memory"));
     };
     let evidence = format!(
         "read back from disk: {} of {name} of {} blocks; the table has {blocks} of them",
         counted(sizes.len() as u64, "data file"),
         Bytes(*first).as_setting()
     );
-    Finding::that(sizes.iter().all(|size| *size == done.block_size.bytes() as u64), evidence)
+    Judged::that(sizes.iter().all(|size| *size == done.block_size.bytes() as u64), evidence)
 }
 
 /// Mean length of the rows, compared with the shape's.
-fn shape(done: &CtasDone) -> Finding {
+fn shape(done: &CtasDone) -> Judged {
     let loaded = &done.loaded;
     let (mean, expected) =
         (loaded.row_bytes.checked_div(loaded.row_count).unwrap_or(0), done.shape.row_bytes());
@@ -65,11 +57,11 @@ fn shape(done: &CtasDone) -> Finding {
         Bytes(mean),
         RowCount(loaded.chained_row_count)
     );
-    Finding::that(mean.abs_diff(expected) * SHAPE_SHARE <= expected, evidence)
+    Judged::that(mean.abs_diff(expected) * SHAPE_SHARE <= expected, evidence)
 }
 
 /// Redo of the table's blocks, and a backup that no setting requires.
-fn logged(seen: &Evidence, done: &CtasDone) -> Finding {
+fn logged(seen: &Evidence, done: &CtasDone) -> Judged {
     let redo = seen.measured.period.statistic(Statistic::RedoDirectBytes);
     let bytes = done.loaded.block_count * done.block_size.bytes() as u64;
     let backup = done.backup.map_or(String::new(), |copied| {
@@ -77,19 +69,19 @@ fn logged(seen: &Evidence, done: &CtasDone) -> Finding {
     });
     let evidence = format!("{} of redo for {} of blocks{backup}", Bytes(redo), Bytes(bytes));
     let expected = if done.logged { redo >= bytes } else { redo == 0 };
-    Finding::that(expected, evidence)
+    Judged::that(expected, evidence)
 }
 
 /// A scan of a cached table reads nothing.
-fn source(seen: &Evidence, cached: bool) -> Finding {
+fn source(seen: &Evidence, cached: bool) -> Judged {
     let read = seen.measured.period.statistic(Statistic::PhysicalReadBlocks);
     let said = if cached { "all of it" } else { "not all of it" };
     let evidence = format!("{said} was cached before; the work read {}", counted(read, "block"));
-    Finding::that(cached && read == 0, evidence)
+    Judged::that(cached && read == 0, evidence)
 }
 
 /// Judges the setting by the redo of the load.
-pub(super) fn force_logging(seen: &Evidence) -> Option<Finding> {
+pub(super) fn force_logging(seen: &Evidence) -> Option<Judged> {
     let (outcome, settings) = (&seen.measured.outcome, &seen.inside.settings);
     let of_copy = outcome.copy.as_ref().map(|copy| copy.logging);
     let logging = outcome.ctas.as_ref().map(|ctas| ctas.logging).or(of_copy)?;
@@ -101,5 +93,5 @@ pub(super) fn force_logging(seen: &Evidence) -> Option<Finding> {
     let evidence = format!("{} of redo, {} of it of the load's blocks", Bytes(size), Bytes(redo));
     let is_forced = settings.word(Setting::ForceLogging) == "on";
     let is_kept = settings.word(Setting::ArchiveLogMode) == "on" && logging == Logging::Logging;
-    Some(Finding::that((redo > 0) == (is_forced || is_kept), evidence))
+    Some(Judged::that((redo > 0) == (is_forced || is_kept), evidence))
 }

@@ -1,7 +1,7 @@
 //! Parameters of an import that a study may vary, compared with the sessions' work.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Judged, counted};
 use crate::evidence::ImportDone;
 use plumb_events::Statistic;
 use plumb_record::Receipt;
@@ -10,30 +10,23 @@ use plumb_units::{Bytes, RowCount};
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let Some(import) = &seen.measured.outcome.import else { return Vec::new() };
-    let receipt = |name: &str, asked: String, finding: Finding| Receipt {
-        setting: name.to_string(),
-        asked,
-        evidence: finding.evidence,
-        held: finding.held,
-        seen: Seen::Inside,
-    };
     let arrays = match import.rows_per_commit {
-        Some(rows) => receipt("commit-every", rows.to_string(), rows_per_commit(import, rows)),
-        None => receipt("buffer", Bytes(import.array_bytes).as_setting(), buffer(seen, import)),
+        Some(rows) => rows_per_commit(import, rows).receipt("commit-every", rows.to_string(), Seen::Inside),
+        None => buffer(seen, import).receipt("buffer", Bytes(import.array_bytes).as_setting(), Seen::Inside),
     };
-    vec![arrays, receipt("sessions", import.sessions.to_string(), sessions(seen, import))]
+    vec![arrays, sessions(seen, import).receipt("sessions", import.sessions.to_string(), Seen::Inside)]
 }
 
 /// Rows per commit: equal, except for the last commit of a session.
-fn rows_per_commit(import: &ImportDone, asked: u64) -> Finding {
+fn rows_per_commit(import: &ImportDone, asked: u64) -> Judged {
     let evidence =
         format!("{} of {} rows", counted(import.commit_count, "commit"), RowCount(import.row_count));
     let least = import.row_count.div_ceil(asked);
-    Finding::that((least..least + import.sessions).contains(&import.commit_count), evidence)
+    Judged::that((least..least + import.sessions).contains(&import.commit_count), evidence)
 }
 
 /// Bytes per commit, by the counters of the sessions.
-fn buffer(seen: &Evidence, import: &ImportDone) -> Finding {
+fn buffer(seen: &Evidence, import: &ImportDone) -> Judged {
     let [rows, commits] = [Statistic::RowsInserted, Statistic::UserCommits]
         .map(|statistic| seen.measured.period.statistic(statistic));
     let mean = import.row_bytes.checked_div(commits).unwrap_or(0);
@@ -48,11 +41,11 @@ fn buffer(seen: &Evidence, import: &ImportDone) -> Finding {
     let counted_alike = rows == import.row_count && commits == import.commit_count;
     // The last array of a session has the remaining rows.
     let full = mean * 2 >= import.array_bytes || commits <= 2 * import.sessions || mean < 2 * row;
-    Finding::that(counted_alike && mean <= import.array_bytes.max(2 * row) && full, evidence)
+    Judged::that(counted_alike && mean <= import.array_bytes.max(2 * row) && full, evidence)
 }
 
 /// Counts the sessions that inserted rows.
-fn sessions(seen: &Evidence, import: &ImportDone) -> Finding {
+fn sessions(seen: &Evidence, import: &ImportDone) -> Judged {
     let inserted: Vec<u64> = seen
         .measured
         .period
@@ -71,7 +64,7 @@ fn sessions(seen: &Evidence, import: &ImportDone) -> Finding {
     );
     match found < import.sessions {
         // A small source has rows for few sessions.
-        true => Finding::not_checked(format!("{evidence}: there were not rows for more")),
-        false => Finding::that(found == import.sessions, evidence),
+        true => Judged::not_checked(format!("{evidence}: there were not rows for more")),
+        false => Judged::that(found == import.sessions, evidence),
     }
 }

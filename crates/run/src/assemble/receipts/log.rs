@@ -1,7 +1,7 @@
 //! Receipts of the log: its files, the path to them, its buffer and its copies.
 
 use super::super::Evidence;
-use super::{Finding, counted, pages_untold};
+use super::{Judged, counted, pages_untold};
 use crate::evidence::{FileEvidence, FileRole, LogDone};
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic};
@@ -29,28 +29,28 @@ fn files(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {
 }
 
 /// Compares the length of the log files in the file system with the setting.
-pub(super) fn file_size(seen: &Evidence) -> Option<Finding> {
+pub(super) fn file_size(seen: &Evidence) -> Option<Judged> {
     let asked = seen.inside.settings.number(Setting::LogFileSize);
     let lengths: Option<Vec<u64>> = files(seen).map(|file| file.length.map(|bytes| bytes.0)).collect();
     let Some(lengths) = lengths.filter(|lengths| !lengths.is_empty()) else {
-        return Some(Finding::not_checked("the file system does not tell the length of the log files"));
+        return Some(Judged::not_checked("the file system does not tell the length of the log files"));
     };
     let most = lengths.iter().max().copied().unwrap_or(0);
     let same = lengths.iter().all(|length| *length == most);
     let evidence = format!("{} of {}", counted(lengths.len() as u64, "log file"), Bytes(most));
-    Some(Finding::that(same && most >= asked && most - asked <= Bytes::M, evidence))
+    Some(Judged::that(same && most >= asked && most - asked <= Bytes::M, evidence))
 }
 
 /// Counts the log files, and those that the import wrote.
-pub(super) fn groups(seen: &Evidence) -> Option<Finding> {
+pub(super) fn groups(seen: &Evidence) -> Option<Judged> {
     let asked = seen.inside.settings.number(Setting::LogFileGroups);
-    let written = files(seen).filter(|file| file.writes.0 > 0).count() as u64;
+    let written = files(seen).filter(|file| file.io.writes.requests > 0).count() as u64;
     let found = files(seen).count() as u64;
-    Some(Finding::that(found == asked, format!("{}, {written} of them written", counted(found, "log file"))))
+    Some(Judged::that(found == asked, format!("{}, {written} of them written", counted(found, "log file"))))
 }
 
 /// Checks that no log write is longer than half the buffer.
-pub(super) fn buffer(seen: &Evidence) -> Option<Finding> {
+pub(super) fn buffer(seen: &Evidence) -> Option<Judged> {
     if !seen.inside.settings.is_explicit(Setting::LogBuffer) {
         return None;
     }
@@ -65,11 +65,9 @@ pub(super) fn buffer(seen: &Evidence) -> Option<Finding> {
         counted(commits, "commit")
     );
     match (mean <= asked / 2 + BATCH_BESIDE, writes.count > commits) {
-        (false, _) => Some(Finding::contradicted(evidence)),
-        (true, true) => Some(Finding::held(evidence)),
-        (true, false) => {
-            Some(Finding::not_checked(format!("{evidence}: no write was cut short by its size")))
-        }
+        (false, _) => Some(Judged::contradicted(evidence)),
+        (true, true) => Some(Judged::held(evidence)),
+        (true, false) => Some(Judged::not_checked(format!("{evidence}: no write was cut short by its size"))),
     }
 }
 
@@ -78,7 +76,7 @@ fn done(seen: &Evidence) -> Option<&LogDone> {
 }
 
 /// Counts the members of each log file, by their directories.
-pub(super) fn members(seen: &Evidence) -> Option<Finding> {
+pub(super) fn members(seen: &Evidence) -> Option<Judged> {
     if !seen.inside.settings.is_explicit(Setting::LogFileMembers) {
         return None;
     }
@@ -86,20 +84,20 @@ pub(super) fn members(seen: &Evidence) -> Option<Finding> {
     let first = files(seen).count();
     let second = done(seen).map_or(0, |done| done.second_members.len());
     let evidence = format!("{} and {second} second members", counted(first as u64, "log file"));
-    Some(Finding::that(second == if asked == 2 { first } else { 0 }, evidence))
+    Some(Judged::that(second == if asked == 2 { first } else { 0 }, evidence))
 }
 
-pub(super) fn path(seen: &Evidence) -> Option<Finding> {
+pub(super) fn path(seen: &Evidence) -> Option<Judged> {
     let first = files(seen).map(|file| file.path.as_path()).collect::<Vec<_>>();
     directory(seen, Setting::LogPath, &first)
 }
 
-pub(super) fn mirror_path(seen: &Evidence) -> Option<Finding> {
+pub(super) fn mirror_path(seen: &Evidence) -> Option<Judged> {
     let second = done(seen)?.second_members.iter().map(PathBuf::as_path).collect::<Vec<_>>();
     directory(seen, Setting::LogMirrorPath, &second)
 }
 
-fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Finding> {
+fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Judged> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(setting) || files.is_empty() {
         return None;
@@ -108,33 +106,33 @@ fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Findi
     let lies = |file: &&&Path| file.parent().is_some_and(|parent| parent.ends_with(asked));
     let found = files.iter().filter(lies).count();
     let evidence = format!("{found} of {} in {}", counted(files.len() as u64, "log file"), asked.display());
-    Some(Finding::that(found == files.len(), evidence))
+    Some(Judged::that(found == files.len(), evidence))
 }
 
 /// Reads the nice value of LGWR from the scheduler.
-pub(super) fn writer_priority(seen: &Evidence) -> Option<Finding> {
+pub(super) fn writer_priority(seen: &Evidence) -> Option<Judged> {
     let (done, settings) = (done(seen)?, &seen.inside.settings);
     if !settings.is_explicit(Setting::HighPriorityProcesses) {
         return None;
     }
     let Some(nice) = done.lgwr_nice else {
-        return Some(Finding::not_checked("there was no LGWR: sessions did its work"));
+        return Some(Judged::not_checked("there was no LGWR: sessions did its work"));
     };
     let evidence = format!("/proc/self/task: the nice value of LGWR is {nice}");
     Some(match settings.word(Setting::HighPriorityProcesses) {
-        "lgwr" => Finding::that(nice == priority::FIRST, evidence),
-        "none" => Finding::that(nice > priority::FIRST, evidence),
-        _ => Finding::held(evidence),
+        "lgwr" => Judged::that(nice == priority::FIRST, evidence),
+        "none" => Judged::that(nice > priority::FIRST, evidence),
+        _ => Judged::held(evidence),
     })
 }
 
 /// Judges the open flags of the log files, and the flushes of the devices.
-pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
+pub(super) fn sync_method(seen: &Evidence) -> Option<Judged> {
     let (done, settings) = (done(seen)?, &seen.inside.settings);
     let method = done.sync.method;
     let flags: Option<Vec<_>> = files(seen).map(|file| file.flags).collect();
     let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
-        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+        return Some(Judged::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
     };
     let dsync = flags.iter().filter(|flags| flags.dsync).count();
     let sync = flags.iter().filter(|flags| flags.sync).count();
@@ -165,11 +163,11 @@ pub(super) fn sync_method(seen: &Evidence) -> Option<Finding> {
         counted(flags.len() as u64, "log file")
     );
     let taken = word == "auto" || word == method.name();
-    Some(Finding::that(taken && (dsync, sync) == expected, evidence))
+    Some(Judged::that(taken && (dsync, sync) == expected, evidence))
 }
 
 /// Judges `O_DIRECT` of the log files, and their pages in the page cache.
-pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
+pub(super) fn file_io(seen: &Evidence) -> Option<Judged> {
     let done = done(seen)?;
     let word = seen.inside.settings.word(Setting::LogFileIo);
     let expected = match word {
@@ -179,13 +177,13 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     };
     let flags: Option<Vec<bool>> = files(seen).map(|file| Some(file.flags?.direct)).collect();
     let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
-        return Some(Finding::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+        return Some(Judged::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
     };
     let direct = flags.iter().filter(|direct| **direct).count();
     let pages = |of: fn(&FileEvidence) -> Option<u64>| files(seen).map(of).sum::<Option<u64>>();
     let before = pages(|file| Some(file.cached_before?.resident_pages));
     let after = pages(|file| Some(file.cached_after?.resident_pages));
-    let written = files(seen).map(|file| file.writes.1).sum::<u64>();
+    let written = files(seen).map(|file| file.io.writes.bytes).sum::<u64>();
     let untold = pages_untold(files(seen));
     let counts = before.zip(after).filter(|_| untold.is_none());
     let said = counts.map_or(untold.map_or(String::new(), |why| format!("; {why}")), |(before, after)| {
@@ -202,7 +200,7 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Finding> {
     let by_flags = direct == if expected == DirectIo::Required { flags.len() } else { 0 };
     // A direct write leaves no page; memory pressure may evict pages of a buffered one.
     let by_pages = expected == DirectIo::Off || counts.is_none_or(|(before, after)| after <= before);
-    Some(Finding::that(done.direct == expected && by_flags && by_pages, evidence))
+    Some(Judged::that(done.direct == expected && by_flags && by_pages, evidence))
 }
 
 /// Compares the log writes of the trace with the statistics, by number and time. Writes of a log
@@ -231,38 +229,32 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
     // With two members, the longer of both requests counts.
     let close = |one: u64, other: u64| one.abs_diff(other) <= AT_ENDS;
     let alike = close(asked, writes + headers);
-    let finding = match (trace.dropped, alike) {
+    let judged = match (trace.dropped, alike) {
         (0, true) => {
             let near = counted_.abs_diff(traced) <= counted_ / 10 + TRACE_APART.0;
             // A request lies within its redo write, so only the write can be longer, by a pause.
             let paused = counted_ > traced && (counted_ - traced) * writes <= NO_PROCESSOR.0;
             match (close(found.0, writes), near, paused) {
-                (true, false, true) => Finding::not_checked(format!(
+                (true, false, true) => Judged::not_checked(format!(
                     "{evidence}: too few to tell them from a pause without a processor"
                 )),
-                (alike, near, _) => Finding::that(alike && near, evidence),
+                (alike, near, _) => Judged::that(alike && near, evidence),
             }
         }
-        _ => Finding::not_checked(evidence),
+        _ => Judged::not_checked(evidence),
     };
-    Some(Receipt {
-        setting: "trace".to_string(),
-        asked: "every request".to_string(),
-        evidence: finding.evidence,
-        held: finding.held,
-        seen: Seen::Inside,
-    })
+    Some(judged.receipt("trace", "every request", Seen::Inside))
 }
 
 /// Counts the copies made of filled log files.
-pub(super) fn archive(seen: &Evidence) -> Option<Finding> {
+pub(super) fn archive(seen: &Evidence) -> Option<Judged> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(Setting::ArchiveLogMode) {
         return None;
     }
     let copied = seen.measured.period.statistic(Statistic::RedoFilesArchived);
     let writes = seen.measured.period.stream(IoStream::ArchiveWrites);
-    let filled = files(seen).filter(|file| file.writes.0 > 0).count().saturating_sub(1) as u64;
+    let filled = files(seen).filter(|file| file.io.writes.requests > 0).count().saturating_sub(1) as u64;
     let evidence = format!(
         "{} copied, {} written to copies; the work went on in another log file at least {}",
         counted(copied, "log file"),
@@ -270,9 +262,9 @@ pub(super) fn archive(seen: &Evidence) -> Option<Finding> {
         counted(filled, "time")
     );
     Some(match settings.word(Setting::ArchiveLogMode) {
-        "off" => Finding::that(copied == 0 && writes.bytes == 0, evidence),
+        "off" => Judged::that(copied == 0 && writes.bytes == 0, evidence),
         // The last copy may still be in progress.
-        _ if filled <= 1 => Finding::not_checked(format!("{evidence}: none had to be copied yet")),
-        _ => Finding::that(copied + 1 >= filled, evidence),
+        _ if filled <= 1 => Judged::not_checked(format!("{evidence}: none had to be copied yet")),
+        _ => Judged::that(copied + 1 >= filled, evidence),
     })
 }

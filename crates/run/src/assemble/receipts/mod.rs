@@ -38,34 +38,48 @@ use plumb_host::limits;
 use plumb_record::{Held, Receipt};
 use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, RowCount};
+use plumb_workload::Workload;
 
+/// An observation of the run, and what it says of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct Judged {
     held: Held,
     evidence: String,
 }
 
-impl Finding {
-    fn held(evidence: impl Into<String>) -> Finding {
-        Finding { held: Held::Held, evidence: evidence.into() }
+impl Judged {
+    fn held(evidence: impl Into<String>) -> Judged {
+        Judged { held: Held::Held, evidence: evidence.into() }
     }
 
-    fn contradicted(evidence: impl Into<String>) -> Finding {
-        Finding { held: Held::Contradicted, evidence: evidence.into() }
+    fn contradicted(evidence: impl Into<String>) -> Judged {
+        Judged { held: Held::Contradicted, evidence: evidence.into() }
     }
 
-    fn not_checked(evidence: impl Into<String>) -> Finding {
-        Finding { held: Held::NotChecked, evidence: evidence.into() }
+    fn not_checked(evidence: impl Into<String>) -> Judged {
+        Judged { held: Held::NotChecked, evidence: evidence.into() }
     }
 
     /// Returns held if it `agrees`, otherwise contradicted.
-    fn that(agrees: bool, evidence: impl Into<String>) -> Finding {
-        if agrees { Finding::held(evidence) } else { Finding::contradicted(evidence) }
+    fn that(agrees: bool, evidence: impl Into<String>) -> Judged {
+        if agrees { Judged::held(evidence) } else { Judged::contradicted(evidence) }
+    }
+
+    /// Makes the receipt of a setting or parameter, with its value as it was asked for.
+    fn receipt(self, setting: impl Into<String>, asked: impl Into<String>, seen: Seen) -> Receipt {
+        let Judged { held, evidence } = self;
+        Receipt { setting: setting.into(), asked: asked.into(), evidence, held, seen }
+    }
+
+    /// Makes the receipt of a workload's parameter, by the counters of its sessions.
+    fn parameter(self, workload: &Workload, name: &str, value: u64) -> Receipt {
+        let asked = workload.parameter(name).map_or_else(String::new, |row| row.shown(value).to_string());
+        self.receipt(name, asked, Seen::Inside)
     }
 }
 
 /// A rule; `None` if it does not apply to this run.
-type Rule = fn(&Evidence) -> Option<Finding>;
+type Rule = fn(&Evidence) -> Option<Judged>;
 
 /// Rules in printing order. A setting may have several, each with the source of its evidence.
 const RULES: &[(Setting, Seen, Rule)] = &[
@@ -122,23 +136,16 @@ pub(crate) fn seen_of(setting: Setting) -> Seen {
 
 pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     let set = &seen.inside.settings;
-    let receipt = |(setting, seen): (Setting, Seen), finding: Finding| Receipt {
-        setting: setting.row().name.to_string(),
-        asked: settings::shown(set, setting),
-        evidence: finding.evidence,
-        held: finding.held,
-        seen,
-    };
-    let mut receipts = Vec::new();
-    for (setting, place, rule) in RULES.iter().filter(|(setting, ..)| is_concerned(seen, *setting)) {
-        receipts.extend(rule(seen).map(|finding| receipt((*setting, *place), finding)));
-    }
+    let rules = RULES.iter().filter(|(setting, ..)| is_concerned(seen, *setting));
+    let judged = rules.filter_map(|(setting, place, rule)| {
+        Some(rule(seen)?.receipt(setting.row().name, settings::shown(set, *setting), *place))
+    });
+    let mut receipts: Vec<Receipt> = judged.collect();
     for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
-        if receipts.iter().all(|known| known.setting != setting.row().name) {
-            receipts.push(receipt(
-                (*setting, Seen::Asked),
-                Finding::not_checked("nothing outside the engine shows its effect in this run"),
-            ));
+        let name = setting.row().name;
+        if receipts.iter().all(|known| known.setting != name) {
+            let unseen = Judged::not_checked("nothing outside the engine shows its effect in this run");
+            receipts.push(unseen.receipt(name, settings::shown(set, *setting), Seen::Asked));
         }
     }
     receipts.extend(import::parameters(seen));
@@ -183,11 +190,11 @@ fn memory_budget(seen: &Evidence) -> Receipt {
     let memory = memory::memory(seen);
     let declared = memory.declared_bytes();
     let overhead = memory.overhead_bytes.unwrap_or(0);
-    let finding = match memory.peak_rss_bytes {
+    let judged = match memory.peak_rss_bytes {
         // A budget beyond the machine's memory cannot be exceeded.
-        _ if beyond_memory(declared) => Finding::not_checked(BEYOND_MEMORY),
-        None => Finding::not_checked("the kernel does not tell the peak of the build alone"),
-        Some(peak) => Finding::that(
+        _ if beyond_memory(declared) => Judged::not_checked(BEYOND_MEMORY),
+        None => Judged::not_checked("the kernel does not tell the peak of the build alone"),
+        Some(peak) => Judged::that(
             peak <= memory.budget_bytes(),
             format!(
                 "/proc/self/status: the peak resident set is {}; {} are declared and {} stated beside them",
@@ -197,13 +204,7 @@ fn memory_budget(seen: &Evidence) -> Receipt {
             ),
         ),
     };
-    Receipt {
-        setting: "memory budget".to_string(),
-        asked: Bytes(declared + overhead).to_string(),
-        evidence: finding.evidence,
-        held: finding.held,
-        seen: Seen::Outside,
-    }
+    judged.receipt("memory budget", Bytes(declared + overhead).to_string(), Seen::Outside)
 }
 
 /// Evidence when a size exceeds the memory of the machine.

@@ -2,7 +2,7 @@
 //! numbers.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Judged, counted};
 use crate::evidence::{FileEvidence, FileRole, PlaceAsked};
 use crate::place::Placed;
 use plumb_engine::storage::tablespace::Purpose;
@@ -12,16 +12,7 @@ use std::collections::BTreeSet;
 
 /// Returns a receipt for each option that placed files.
 pub(super) fn places(seen: &Evidence) -> Vec<Receipt> {
-    let receipt = |asked: &PlaceAsked| {
-        let finding = finding(seen, asked);
-        Receipt {
-            setting: asked.word.clone(),
-            asked: asked.value.clone(),
-            evidence: finding.evidence,
-            held: finding.held,
-            seen: Seen::Outside,
-        }
-    };
+    let receipt = |asked: &PlaceAsked| finding(seen, asked).receipt(&asked.word, &asked.value, Seen::Outside);
     seen.asked.placed.iter().map(receipt).collect()
 }
 
@@ -36,7 +27,7 @@ fn word_of(role: FileRole) -> Placed {
     }
 }
 
-fn finding(seen: &Evidence, asked: &PlaceAsked) -> Finding {
+fn finding(seen: &Evidence, asked: &PlaceAsked) -> Judged {
     let word = Placed::of(&asked.word).unwrap_or(Placed::Rest);
     let placed_apart =
         |placed: Placed| seen.asked.placed.iter().any(|other| Placed::of(&other.word) == Some(placed));
@@ -46,7 +37,7 @@ fn finding(seen: &Evidence, asked: &PlaceAsked) -> Finding {
     };
     let files: Vec<&FileEvidence> = seen.measured.files.iter().filter(is_ours).collect();
     if files.is_empty() {
-        return Finding::not_checked("the run had no file of it");
+        return Judged::not_checked("the run had no file of it");
     }
     let lies_there = |file: &&&FileEvidence| {
         asked.directories.iter().any(|(directory, device)| {
@@ -60,7 +51,7 @@ fn finding(seen: &Evidence, asked: &PlaceAsked) -> Finding {
         counted(files.len() as u64, "file"),
         devices.into_iter().collect::<Vec<_>>().join(", ")
     );
-    Finding::that(there == files.len(), evidence)
+    Judged::that(there == files.len(), evidence)
 }
 
 /// Formats a device number as the kernel does.

@@ -1,7 +1,7 @@
 //! Parameters of full scans that a study may vary, compared with what the scans read and found.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Judged, counted};
 use crate::evidence::ScanDone;
 use plumb_engine::view::copy::LoadDegree;
 use plumb_engine::view::totals::Checksum;
@@ -17,35 +17,27 @@ const SHARE_MIN: f64 = 0.95;
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let Some(done) = &seen.measured.outcome.scan else { return Vec::new() };
-    let receipt = |name: &str, asked: String, finding: Finding| Receipt {
-        setting: name.to_string(),
-        asked,
-        evidence: finding.evidence,
-        held: finding.held,
-        seen: Seen::Inside,
-    };
-    let mut receipts = vec![receipt("streams", done.streams.len().to_string(), streams(seen, done))];
+    let count = |things: usize| things.to_string();
+    let mut receipts = vec![streams(seen, done).receipt("streams", count(done.streams.len()), Seen::Inside)];
     if !done.instances.is_empty() {
-        receipts.push(Receipt {
-            seen: Seen::Outside,
-            ..receipt("instances", done.instances.len().to_string(), instances(seen, done))
-        });
+        let asked = count(done.instances.len());
+        receipts.push(instances(seen, done).receipt("instances", asked, Seen::Outside));
     }
     if !done.columns.is_empty() {
-        receipts.push(receipt("columns", done.columns.join(",").to_lowercase(), columns(done)));
+        receipts.push(columns(done).receipt("columns", done.columns.join(",").to_lowercase(), Seen::Inside));
     }
     if let Some(predicate) = &done.predicate {
-        receipts.push(receipt("where", predicate.clone(), predicate_of(done)));
+        receipts.push(predicate_of(done).receipt("where", predicate, Seen::Inside));
     }
     if done.checksum == Checksum::Taken {
-        receipts.push(receipt("checksum", "true".to_string(), checksum(done)));
+        receipts.push(checksum(done).receipt("checksum", "true", Seen::Inside));
     }
     receipts
 }
 
 /// Servers that read the table and loaded its copy; a serial load runs in the coordinator.
 /// Instances are processes with servers of their own, which this one does not see.
-pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
+pub(super) fn degree(seen: &Evidence) -> Option<Judged> {
     let sessions = &seen.measured.period.sessions;
     let worked =
         |role| sessions.iter().filter(|session| session.role == role && session.elapsed > Nanos(0)).count();
@@ -59,16 +51,16 @@ pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
         _ => return None,
     };
     let (scan, load) = (counted(scan as u64, "scan server"), counted(load as u64, "load server"));
-    Some(Finding::that(agrees, format!("{scan} and {load} worked")))
+    Some(Judged::that(agrees, format!("{scan} and {load} worked")))
 }
 
 /// Every stream reads each block of the table once, and directly.
-fn streams(seen: &Evidence, done: &ScanDone) -> Finding {
+fn streams(seen: &Evidence, done: &ScanDone) -> Judged {
     let instances = done.instances_of(&seen.measured.period);
     let (requests, bytes) = instances.iter().fold((0, 0), |(requests, bytes), instance| {
-        (requests + instance.direct_reads.0, bytes + instance.direct_reads.1)
+        (requests + instance.direct_reads.requests, bytes + instance.direct_reads.bytes)
     });
-    let cached: u64 = instances.iter().map(|instance| instance.cache_reads.0).sum();
+    let cached: u64 = instances.iter().map(|instance| instance.cache_reads.requests).sum();
     let evidence = format!(
         "{} read directly in {}, {} into the buffer cache; the table has {}, and {} read it",
         Bytes(bytes),
@@ -77,13 +69,13 @@ fn streams(seen: &Evidence, done: &ScanDone) -> Finding {
         Bytes(done.block_count * done.block_bytes),
         counted(done.streams.len() as u64, "stream")
     );
-    Finding::that(bytes == done.bytes(), evidence)
+    Judged::that(bytes == done.bytes(), evidence)
 }
 
 /// Every instance reads its share, and gets it from a device rather than a page cache.
-fn instances(seen: &Evidence, done: &ScanDone) -> Finding {
-    let shares: u64 = done.instances.iter().map(|instance| instance.share_bytes).sum();
-    let idle = done.instances.iter().filter(|instance| instance.extents == 0).count();
+fn instances(seen: &Evidence, done: &ScanDone) -> Judged {
+    let shares: u64 = done.instances.iter().map(|instance| instance.seen.share_bytes).sum();
+    let idle = done.instances.iter().filter(|instance| instance.seen.extents == 0).count();
     let fetched = done.instances.iter().map(|instance| instance.fetched).sum::<Option<u64>>();
     let of_kernel = fetched.map_or(String::new(), |fetched| {
         format!("; /proc/self/io: {} fetched from a device for them", Bytes(fetched))
@@ -92,32 +84,33 @@ fn instances(seen: &Evidence, done: &ScanDone) -> Finding {
         "each read the bytes of its extents, {} in all, {idle} of them had none{of_kernel}",
         Bytes(shares)
     );
-    let alike = done.instances.iter().all(|instance| instance.direct_reads.1 == instance.share_bytes);
+    let alike =
+        done.instances.iter().all(|instance| instance.seen.direct_reads.bytes == instance.seen.share_bytes);
     let is_direct = seen.inside.access.direct == DirectIo::Required && shares >= BYTES_TO_JUDGE;
     let past_cache = !is_direct || fetched.is_none_or(|fetched| fetched as f64 >= shares as f64 * SHARE_MIN);
-    Finding::that(alike && past_cache && shares == done.bytes(), evidence)
+    Judged::that(alike && past_cache && shares == done.bytes(), evidence)
 }
 
-fn columns(done: &ScanDone) -> Finding {
-    let Some(first) = done.streams.first() else { return Finding::not_checked("no stream") };
+fn columns(done: &ScanDone) -> Judged {
+    let Some(first) = done.streams.first() else { return Judged::not_checked("no stream") };
     let sums = done.columns.iter().zip(&first.totals.sums);
     let shown: Vec<String> = sums.map(|(name, sum)| format!("{name} {sum}")).collect();
     let alike = done.streams.iter().all(|stream| stream.totals.sums == first.totals.sums);
-    Finding::that(alike, format!("every stream found {}", shown.join(", ")))
+    Judged::that(alike, format!("every stream found {}", shown.join(", ")))
 }
 
-fn predicate_of(done: &ScanDone) -> Finding {
-    let Some(first) = done.streams.first() else { return Finding::not_checked("no stream") };
+fn predicate_of(done: &ScanDone) -> Judged {
+    let Some(first) = done.streams.first() else { return Judged::not_checked("no stream") };
     let found = first.totals.row_count;
     let scanned = first.totals.scanned;
     let alike = done.streams.iter().all(|stream| stream.totals.row_count == found);
     let evidence = format!("{} of {} rows of every stream satisfy it", RowCount(found), RowCount(scanned));
-    Finding::that(alike && found <= scanned, evidence)
+    Judged::that(alike && found <= scanned, evidence)
 }
 
-fn checksum(done: &ScanDone) -> Finding {
-    let Some(first) = done.streams.first() else { return Finding::not_checked("no stream") };
+fn checksum(done: &ScanDone) -> Judged {
+    let Some(first) = done.streams.first() else { return Judged::not_checked("no stream") };
     let sum = first.totals.row_sum;
     let alike = done.streams.iter().all(|stream| stream.totals.row_sum == sum);
-    Finding::that(alike, format!("every stream found the sum {sum:x} of CRC-64"))
+    Judged::that(alike, format!("every stream found the sum {sum:x} of CRC-64"))
 }

@@ -2,14 +2,13 @@
 
 use super::super::Evidence;
 use super::super::sort::{first_run_bytes, first_runs_share};
-use super::{BEYOND_MEMORY, Finding, beyond_memory, counted, scan};
+use super::{BEYOND_MEMORY, Judged, beyond_memory, counted, scan};
 use plumb_engine::Setting;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
 use plumb_engine::sort::summary::Divided;
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_events::SortServerSummary;
-use plumb_events::{IoStream, Role, Statistic};
+use plumb_events::{IoStream, Role, SortServerSummary, Statistic};
 use plumb_units::{Bytes, RowCount};
 
 /// Bytes of an area that may stay unused, by rounding to records and to equal strips.
@@ -40,11 +39,11 @@ pub(super) fn spilled(seen: &Evidence) -> bool {
 }
 
 /// Compares mapped areas and written runs with the setting.
-pub(super) fn area(seen: &Evidence) -> Option<Finding> {
+pub(super) fn area(seen: &Evidence) -> Option<Judged> {
     let plan = seen.inside.plan.as_deref()?;
     let asked = seen.inside.settings.number(Setting::SortAreaSize);
     if beyond_memory(asked) {
-        return Some(Finding::not_checked(BEYOND_MEMORY));
+        return Some(Judged::not_checked(BEYOND_MEMORY));
     }
     let mapped = || servers(seen).iter().map(|server| server.area_mapped.0);
     let (least, most) = (mapped().min()?, mapped().max()?);
@@ -67,7 +66,7 @@ pub(super) fn area(seen: &Evidence) -> Option<Finding> {
         count(Statistic::SortsDisk)
     );
     if runs == 0 {
-        return Some(Finding::that(fits, format!("{memory}; {sorts}")));
+        return Some(Judged::that(fits, format!("{memory}; {sorts}")));
     }
     // Shared prefixes are neither kept in a strip nor written, so packed records make the largest
     // run and original records the smallest.
@@ -85,7 +84,7 @@ pub(super) fn area(seen: &Evidence) -> Option<Finding> {
         Bytes(smallest),
         Bytes(largest),
     );
-    Some(Finding::that(fits && written <= largest && unpacked >= smallest, evidence))
+    Some(Judged::that(fits && written <= largest && unpacked >= smallest, evidence))
 }
 
 /// Largest mean run of a working area: a strip with the headers of its blocks. A block of packed
@@ -105,9 +104,9 @@ fn smallest_run(seen: &Evidence) -> u64 {
     strip / 2 * runs.saturating_sub(spilled.count() as u64) / runs.max(1)
 }
 
-pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
+pub(super) fn direct_writes(seen: &Evidence) -> Option<Judged> {
     if in_memory(seen) {
-        return Some(Finding::not_checked(IN_MEMORY));
+        return Some(Judged::not_checked(IN_MEMORY));
     }
     let period = &seen.measured.period;
     let direct = period.statistic(Statistic::PhysicalWritesDirectTemp);
@@ -130,11 +129,11 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Finding> {
     };
     // Runs that fit the cache need not be written.
     Some(match asked {
-        true => Finding::that(direct > 0 && through == 0, evidence),
+        true => Judged::that(direct > 0 && through == 0, evidence),
         false if direct == 0 && through == 0 => {
-            Finding::not_checked(format!("{evidence}; the runs fitted the cache"))
+            Judged::not_checked(format!("{evidence}; the runs fitted the cache"))
         }
-        false => Finding::that(direct == 0, evidence),
+        false => Judged::that(direct == 0, evidence),
     })
 }
 
@@ -145,17 +144,17 @@ fn through_cache(seen: &Evidence) -> u64 {
 }
 
 /// Judges the mean write of a run.
-pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Finding> {
+pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Judged> {
     let settings = &seen.inside.settings;
     if in_memory(seen) {
-        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Finding::not_checked(IN_MEMORY));
+        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Judged::not_checked(IN_MEMORY));
     }
     let writes = seen.measured.period.stream(IoStream::TempWrites);
     let directly = seen.measured.outcome.sort.as_ref().is_some_and(|sort| sort.direct_writes);
     if !directly || writes.count == 0 {
         let explicit = settings.is_explicit(Setting::SortWriteBufferSize);
         return explicit
-            .then(|| Finding::not_checked("runs went through the buffer cache: this setting had no effect"));
+            .then(|| Judged::not_checked("runs went through the buffer cache: this setting had no effect"));
     }
     let plan = seen.inside.plan.as_deref()?;
     let asked = settings.number(Setting::SortWriteBufferSize);
@@ -167,36 +166,36 @@ pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Finding> {
         // auto has shrunk the buffers, or an extent is smaller.
         let why =
             format!("{evidence}; the buffers were made {}: {}", Bytes(planned), plan.direct_writes_reason);
-        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Finding::not_checked(why));
+        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Judged::not_checked(why));
     }
     // Writes end with their extent, and a server's last one with its runs.
     if writes.count < REQUESTS_MIN {
-        return Some(Finding::not_checked(format!("{evidence}: too few to judge")));
+        return Some(Judged::not_checked(format!("{evidence}: too few to judge")));
     }
-    Some(Finding::that(mean <= planned && mean * 2 >= planned, evidence))
+    Some(Judged::that(mean <= planned && mean * 2 >= planned, evidence))
 }
 
 /// Judges the read cost that merges were planned with, by its consequences: width of the merges,
 /// number of passes, and size of reads.
-pub(super) fn read_fac(seen: &Evidence) -> Option<Finding> {
+pub(super) fn read_fac(seen: &Evidence) -> Option<Judged> {
     let outcome = seen.measured.outcome.sort.as_ref()?;
     let asked = seen.inside.settings.optional_number(Setting::SortReadFac)?;
     if in_memory(seen) {
-        return Some(Finding::not_checked(IN_MEMORY));
+        return Some(Judged::not_checked(IN_MEMORY));
     }
     if outcome.sort_read_fac == 0 {
         let why = format!("no merge plan depended on it: {}", outcome.sort_read_fac_source);
-        return Some(Finding::not_checked(why));
+        return Some(Judged::not_checked(why));
     }
     if divided(seen) == Divided::InMerge {
-        return Some(Finding::not_checked("the merge of a file is divided: no server's runs are its own"));
+        return Some(Judged::not_checked("the merge of a file is divided: no server's runs are its own"));
     }
     let plan = seen.inside.plan.as_deref()?;
     let merges: Vec<Merge> =
         servers(seen).iter().filter_map(|server| Merge::that_depended(seen, plan, server, asked)).collect();
     let shown: Vec<String> = merges.iter().map(Merge::shown).collect();
     let agrees = !merges.is_empty() && merges.iter().all(Merge::agrees);
-    Some(Finding::that(agrees, shown.join("; ")))
+    Some(Judged::that(agrees, shown.join("; ")))
 }
 
 /// Costs of a merge with a given read cost: a further pass costs its write alone.
@@ -266,7 +265,7 @@ impl Merge {
     }
 }
 
-pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
+pub(super) fn degree(seen: &Evidence) -> Option<Judged> {
     if seen.measured.outcome.sort.is_none() {
         return scan::degree(seen);
     }
@@ -284,7 +283,7 @@ pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
             counted(merge as u64, "merge server")
         );
         // Few records make fewer shares, and intermediate merges have servers of their own.
-        return Some(Finding::that(sort == asked && (merge >= asked || rows < SHARED_ROWS_MIN), evidence));
+        return Some(Judged::that(sort == asked && (merge >= asked || rows < SHARED_ROWS_MIN), evidence));
     }
     let evidence = format!(
         "{} and {} lived; the busiest sorted {share:.0}% of the rows",
@@ -292,7 +291,7 @@ pub(super) fn degree(seen: &Evidence) -> Option<Finding> {
         counted(sort as u64, "sort server")
     );
     match seen.inside.degree {
-        1 => Some(Finding::that(scan + sort == 0, format!("one serial session; {evidence}"))),
-        _ => Some(Finding::that(scan == asked && sort == asked, evidence)),
+        1 => Some(Judged::that(scan + sort == 0, format!("one serial session; {evidence}"))),
+        _ => Some(Judged::that(scan == asked && sort == asked, evidence)),
     }
 }

@@ -1,7 +1,7 @@
 //! Receipts of the state at the start of a run with a log, which no setting requests.
 
 use super::super::Evidence;
-use super::{Finding, pages_untold};
+use super::{Judged, pages_untold};
 use crate::evidence::{FileRole, LogStart};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::readings::Residency;
@@ -22,53 +22,41 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     };
     let of = |role: FileRole| seen.measured.files.iter().filter(move |file| file.role == role);
     let data_untold = Purpose::ALL.iter().find_map(|purpose| pages_untold(of(FileRole::Data(*purpose))));
-    let receipt = |setting: &str, asked: &str, seen: Seen, finding: Finding| Receipt {
-        setting: setting.to_string(),
-        asked: asked.to_string(),
-        evidence: finding.evidence,
-        held: finding.held,
-        seen,
-    };
+    let log_untold = pages_untold(of(FileRole::Log));
     vec![
-        receipt("start: log switch", "a new log file", Seen::Inside, switched(start)),
-        receipt("start: checkpoint", "DBWR at rest", Seen::Inside, at_rest(start)),
-        receipt(
-            "start: log files",
-            "not cached",
-            Seen::Outside,
-            cold(start.cached.as_ref(), pages_untold(of(FileRole::Log))),
-        ),
-        receipt(
+        switched(start).receipt("start: log switch", "a new log file", Seen::Inside),
+        at_rest(start).receipt("start: checkpoint", "DBWR at rest", Seen::Inside),
+        cold(start.cached.as_ref(), log_untold).receipt("start: log files", "not cached", Seen::Outside),
+        cold(start.data_cached.as_ref(), data_untold).receipt(
             "start: data files",
             "not cached",
             Seen::Outside,
-            cold(start.data_cached.as_ref(), data_untold),
         ),
     ]
 }
 
-fn switched(start: &LogStart) -> Finding {
+fn switched(start: &LogStart) -> Judged {
     let evidence = format!("log file {} had {} when the work began", start.file, Bytes(start.offset));
-    Finding::that(start.offset <= LOG_BEGUN_MAX, evidence)
+    Judged::that(start.offset <= LOG_BEGUN_MAX, evidence)
 }
 
-fn at_rest(start: &LogStart) -> Finding {
+fn at_rest(start: &LogStart) -> Judged {
     let blocks = if start.blocks_written { "no block" } else { "some blocks" };
     let evidence =
         format!("{blocks} changed and not written; a recovery would have read {} of log", start.to_recover);
-    Finding::that(start.blocks_written && start.to_recover.0 <= LOG_BEGUN_MAX, evidence)
+    Judged::that(start.blocks_written && start.to_recover.0 <= LOG_BEGUN_MAX, evidence)
 }
 
-fn cold(cached: Option<&Residency>, untold: Option<String>) -> Finding {
+fn cold(cached: Option<&Residency>, untold: Option<String>) -> Judged {
     if let Some(why) = untold {
-        return Finding::not_checked(why);
+        return Judged::not_checked(why);
     }
     let Some(cached) = cached else {
-        return Finding::not_checked("the kernel does not tell which pages of the files it has");
+        return Judged::not_checked("the kernel does not tell which pages of the files it has");
     };
     let (resident, total) = (cached.resident_pages, cached.total_pages);
     let evidence = format!("{} of {} pages in the page cache", RowCount(resident), RowCount(total));
-    Finding::that(resident as f64 <= total as f64 * CACHED_SHARE_MAX, evidence)
+    Judged::that(resident as f64 <= total as f64 * CACHED_SHARE_MAX, evidence)
 }
 
 #[cfg(test)]

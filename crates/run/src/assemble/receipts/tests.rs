@@ -11,19 +11,16 @@ use plumb_engine::sort::summary::SortSummary;
 use plumb_engine::table::load::LoadOutcome;
 use plumb_engine::transaction::Logging;
 use plumb_engine::{Setting, Settings};
-use plumb_events::Cancel;
-use plumb_events::{Direction, Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
+use plumb_events::{Cancel, Direction, Event, IoStream, Role, SessionKind, SessionTotals, Statistic};
 use plumb_host::priority;
 use plumb_io::{DirectIo, MethodKind};
-use plumb_record::Held;
-use plumb_record::trace;
+use plumb_record::{Held, IoTally, trace};
 use plumb_study::{Observer, Stage};
 use plumb_units::{BlockSize, Bytes, Nanos};
 use plumb_workload::slob::{SLOB, SlobSpec};
 use plumb_workload::specification::LARGE_SORT;
 use plumb_workload::{TextShape, Work};
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 struct Nobody;
 
@@ -98,7 +95,7 @@ fn writers(seen: &mut Evidence, number: usize) {
 
 /// Adds pages of one file to the page cache.
 fn cached(seen: &mut Evidence, pages: u64) {
-    let file = seen.measured.files.iter_mut().find(|file| file.reads.1 > 0).expect("one was read");
+    let file = seen.measured.files.iter_mut().find(|file| file.io.reads.bytes > 0).expect("one was read");
     file.cached_after = file.cached_before.map(|before| plumb_host::readings::Residency {
         resident_pages: before.resident_pages + pages,
         ..before
@@ -369,7 +366,7 @@ fn copies(seen: &mut Evidence, copied: u64) {
     log_files(seen, 4, 64);
     set(seen, Setting::ArchiveLogMode, "on");
     for file in seen.measured.files.iter_mut().filter(|file| file.role == FileRole::Log) {
-        file.writes = (1, 512, 1);
+        file.io.writes = IoTally { requests: 1, bytes: 512, time_ns: Some(1) };
     }
     count(seen, Statistic::RedoFilesArchived, copied);
 }

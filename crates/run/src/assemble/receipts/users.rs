@@ -2,12 +2,11 @@
 //! work of their sessions and servers.
 
 use super::super::Evidence;
-use super::{Finding, counted};
+use super::{Judged, counted};
 use crate::evidence::{PartCounts, UsersDone};
 use plumb_engine::Setting;
 use plumb_events::Statistic;
 use plumb_record::Receipt;
-use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, Nanos, RowCount, total_of};
 use plumb_workload::specification::LARGE_SORT;
 
@@ -24,21 +23,14 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     if let Some(users) = &seen.measured.outcome.users {
         let reads = &users.spec.reads;
         found.extend([
-            ("sessions", reads.sessions, sessions(users)),
-            ("hot-pct", users.spec.hot_pct, hot(seen, users)),
-            ("alone", users.spec.alone.0, alone(users)),
-            ("work-unit", reads.work_unit, work_unit(users)),
-            ("rate", reads.rate, rate(users)),
+            sessions(users).parameter(&LARGE_SORT, "sessions", reads.sessions),
+            hot(seen, users).parameter(&LARGE_SORT, "hot-pct", users.spec.hot_pct),
+            alone(users).parameter(&LARGE_SORT, "alone", users.spec.alone.0),
+            work_unit(users).parameter(&LARGE_SORT, "work-unit", reads.work_unit),
+            rate(users).parameter(&LARGE_SORT, "rate", reads.rate),
         ]);
     }
-    let receipt = |(name, value, finding): (&str, u64, Finding)| Receipt {
-        setting: name.to_string(),
-        asked: LARGE_SORT.parameter(name).map_or_else(String::new, |row| row.shown(value).to_string()),
-        evidence: finding.evidence,
-        held: finding.held,
-        seen: Seen::Inside,
-    };
-    found.into_iter().map(receipt).collect()
+    found
 }
 
 fn part<'u>(users: &'u UsersDone, name: &str) -> Option<&'u PartCounts> {
@@ -47,7 +39,7 @@ fn part<'u>(users: &'u UsersDone, name: &str) -> Option<&'u PartCounts> {
 }
 
 /// Counts the sessions that read blocks in every part.
-fn sessions(users: &UsersDone) -> Finding {
+fn sessions(users: &UsersDone) -> Judged {
     let read = |part: &PartCounts| {
         let read =
             |session: &&plumb_events::SessionTotals| session.statistics[Statistic::LogicalReads as usize] > 0;
@@ -60,14 +52,14 @@ fn sessions(users: &UsersDone) -> Finding {
     let asked = users.spec.reads.sessions;
     match users.spec.reads.rate > 0 && each.iter().all(|count| *count <= asked) {
         // A session to which nothing arrived reads nothing.
-        true if each.iter().any(|count| *count < asked) => Finding::not_checked(evidence),
-        _ => Finding::that(each.iter().all(|count| *count == asked), evidence),
+        true if each.iter().any(|count| *count < asked) => Judged::not_checked(evidence),
+        _ => Judged::that(each.iter().all(|count| *count == asked), evidence),
     }
 }
 
 /// Checks that users found their blocks in the cache as long as nothing displaced any.
-fn hot(seen: &Evidence, users: &UsersDone) -> Finding {
-    let Some(before) = part(users, "before") else { return Finding::not_checked("users never read alone") };
+fn hot(seen: &Evidence, users: &UsersDone) -> Judged {
+    let Some(before) = part(users, "before") else { return Judged::not_checked("users never read alone") };
     let (gets, reads) = (
         before.period.statistic(Statistic::LogicalReads),
         before.period.statistic(Statistic::PhysicalReadBlocks),
@@ -80,29 +72,29 @@ fn hot(seen: &Evidence, users: &UsersDone) -> Finding {
         counted(gets, "block")
     );
     match users.spec.hot_pct > HOT_PCT_MAX {
-        true => Finding::not_checked(evidence),
-        false => Finding::that(gets > 0 && reads as f64 <= gets as f64 * MISSES_MAX, evidence),
+        true => Judged::not_checked(evidence),
+        false => Judged::that(gets > 0 && reads as f64 <= gets as f64 * MISSES_MAX, evidence),
     }
 }
 
-fn alone(users: &UsersDone) -> Finding {
+fn alone(users: &UsersDone) -> Judged {
     let times =
         ["before", "after"].map(|name| part(users, name).map_or(Nanos(0), |part| part.period.elapsed));
     let asked = users.spec.alone;
     let evidence = format!("{} before the build and {} after it", times[0], times[1]);
-    Finding::that(times.iter().all(|time| *time >= asked && *time <= asked + LATE), evidence)
+    Judged::that(times.iter().all(|time| *time >= asked && *time <= asked + LATE), evidence)
 }
 
-fn work_unit(users: &UsersDone) -> Finding {
+fn work_unit(users: &UsersDone) -> Judged {
     let rows = total_of(users.parts.iter().map(|part| part.done.rows_read));
     let operations = total_of(users.parts.iter().map(|part| part.done.count()));
     let evidence = format!("{} by {}", counted(rows, "row"), counted(operations, "operation"));
     let each = users.spec.reads.work_unit - 1;
-    Finding::that(operations > 0 && rows == operations * each, format!("{evidence}: {each} each"))
+    Judged::that(operations > 0 && rows == operations * each, format!("{evidence}: {each} each"))
 }
 
 /// Compares the operations with the arrivals, while users were alone.
-fn rate(users: &UsersDone) -> Finding {
+fn rate(users: &UsersDone) -> Judged {
     let each = UsersDone::PARTS.iter().zip(&users.parts).map(|(name, part)| {
         let rate = part.done.count() as f64 / part.period.elapsed.seconds().max(1e-9);
         (format!("{rate:.0} {name}"), rate, part.done.count())
@@ -112,18 +104,18 @@ fn rate(users: &UsersDone) -> Finding {
     let evidence = format!("operations a second: {}", shown.join(", "));
     let asked = users.spec.reads.rate as f64;
     match each.first() {
-        _ if asked == 0.0 => Finding::held(format!("{evidence}; each began when the one before had ended")),
+        _ if asked == 0.0 => Judged::held(format!("{evidence}; each began when the one before had ended")),
         // Five standard errors of a Poisson count, and a hundredth for the borders of the part.
         Some((_, found, count)) if *found >= asked * 0.5 => {
             let slack = asked * (5.0 / (*count as f64).sqrt().max(1.0) + 0.01);
-            Finding::that((found - asked).abs() <= slack, evidence)
+            Judged::that((found - asked).abs() <= slack, evidence)
         }
-        _ => Finding::not_checked(format!("{evidence}: the sessions could not keep up even alone")),
+        _ => Judged::not_checked(format!("{evidence}: the sessions could not keep up even alone")),
     }
 }
 
 /// Compares the memory of all sort servers with the budget that was shared out.
-fn memory(seen: &Evidence) -> Option<(&'static str, u64, Finding)> {
+fn memory(seen: &Evidence) -> Option<Receipt> {
     let asked = seen.asked.parameters.iter().find(|row| row.name == "sort-memory")?;
     let budget = plumb_units::parse_size(&asked.value).ok()?;
     let sort = seen.measured.outcome.sort.as_ref()?;
@@ -139,5 +131,5 @@ fn memory(seen: &Evidence) -> Option<(&'static str, u64, Finding)> {
         Bytes(seen.inside.settings.number(Setting::SortAreaSize)),
         Bytes(buffers)
     );
-    Some(("sort-memory", budget, Finding::that(mapped + buffers <= budget, evidence)))
+    Some(Judged::that(mapped + buffers <= budget, evidence).parameter(&LARGE_SORT, "sort-memory", budget))
 }

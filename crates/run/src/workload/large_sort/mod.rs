@@ -15,7 +15,6 @@ use crate::place::Room;
 use plumb_engine::check::{self, CheckLine};
 use plumb_engine::index::build::{IndexSpec, create_index};
 use plumb_engine::instance::InitialSizes;
-use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::load;
 use plumb_engine::{EngineError, Instance, Setting, Settings, drop as dropping};
 use plumb_host::device::DeviceDescription;
@@ -63,10 +62,6 @@ impl Execution for LargeSort {
             beside.users = Bytes(log.saturating_mul(settings.number(Setting::LogFileGroups)));
         }
         Room { tablespaces, beside }
-    }
-
-    fn source(&self) -> Purpose {
-        Purpose::Users
     }
 
     fn load(&self, place: &Place<'_>) -> Result<(), EngineError> {
@@ -168,7 +163,6 @@ pub fn build(
 
 /// Blocks of all tables and indexes, which a check reads; it reads the table
 /// once more for its keys.
-#[must_use]
 pub fn blocks_in_use(instance: &Instance) -> u64 {
     let catalog = instance.catalog();
     let tables = catalog.tables.iter().flat_map(|table| &table.extents);

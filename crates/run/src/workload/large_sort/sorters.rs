@@ -13,15 +13,16 @@
 //! declared with the memory of the run.
 
 use super::spec;
-use crate::evidence::{self, Done, Measured, SorterDone};
+use crate::evidence::{self, Done, Measured};
 use crate::workload::Place;
 use plumb_engine::index::build::{BuildOutcome, create_index_among};
 use plumb_engine::sort::plan::{TooLittle, area_of_share, buffers_on_top};
 use plumb_engine::{EngineError, Setting, Settings};
-use plumb_events::clock;
+use plumb_events::{SortServerSummary, clock};
 use plumb_host::limits;
 use plumb_io::IoError;
-use plumb_units::{Bytes, Nanos};
+use plumb_record::SortBuild;
+use plumb_units::{Bytes, Nanos, total_of};
 use plumb_workload::Work;
 use plumb_workload::specification::LARGE_SORT;
 use std::thread;
@@ -118,15 +119,29 @@ pub(super) fn build(place: &Place<'_>, count: u64) -> Result<Measured, EngineErr
 
 /// Summarises builds of one instance.
 fn done(built: Vec<(BuildOutcome, Nanos)>) -> Done {
-    let sorter = |(built, elapsed): &(BuildOutcome, Nanos)| SorterDone {
-        index: built.index.name.clone(),
-        elapsed: *elapsed,
-        servers: built.sort.servers.clone(),
-    };
-    let sorters = built.iter().map(sorter).collect();
+    let sorters = built.iter().map(|(built, elapsed)| sorter(built, *elapsed)).collect();
     let index = built.first().map(|(built, _)| built.index.name.clone());
     let sort = built.into_iter().map(|(built, _)| built.sort).reduce(|sum, next| sum.and(next));
     Done { index, sort, sorters, ..Done::default() }
+}
+
+/// Sums the servers of one of several builds.
+fn sorter(built: &BuildOutcome, elapsed: Nanos) -> SortBuild {
+    let servers = &built.sort.servers;
+    let total = |part: fn(&SortServerSummary) -> u64| total_of(servers.iter().map(part));
+    let most = |part: fn(&SortServerSummary) -> u64| servers.iter().map(part).max().unwrap_or(0);
+    SortBuild {
+        index: built.index.name.clone(),
+        elapsed_ns: elapsed.0,
+        servers: servers.len() as u64,
+        area_bytes: total(|server| server.area.0),
+        rows: total(|server| server.row_count),
+        runs: total(|server| server.run_count),
+        run_bytes: total(|server| server.run_bytes),
+        merge_passes: most(|server| server.merge_passes),
+        merge_width: most(|server| server.merge_width),
+        intermediate_merges: total(|server| server.intermediate_merges),
+    }
 }
 
 #[cfg(test)]

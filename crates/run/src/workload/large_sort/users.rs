@@ -15,9 +15,8 @@
 
 use crate::evidence::{Measured, PartCounts, UsersDone, UsersMark};
 use crate::workload::Place;
-use crate::workload::slob::load;
-use crate::workload::slob::rows;
 use crate::workload::slob::session::{self, Gate, Parts, Stage};
+use crate::workload::slob::{load, rows};
 use plumb_engine::EngineError;
 use plumb_engine::parallel::servers::{self, Operation};
 use plumb_events::{Phase, Role, Session, clock};

@@ -18,13 +18,12 @@ pub(super) mod session;
 
 use super::{Execution, Place, sizing};
 use crate::device_mix::Mix;
-use crate::evidence::{self, Done, LogDone, Measured, SESSION_BYTES};
+use crate::evidence::{self, Done, Measured, SESSION_BYTES};
 use crate::place::Room;
 use plumb_engine::check::CheckLine;
 use plumb_engine::instance::InitialSizes;
 use plumb_engine::parallel::servers;
 use plumb_engine::redo::LogOptions;
-use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Setting, Settings};
 use plumb_events::{Phase, Role, Session, clock};
@@ -66,15 +65,10 @@ impl Execution for Slob {
     }
 
     fn room(&self, work: &Work, settings: &Settings) -> Room {
-        let log =
-            settings.number(Setting::LogFileSize).saturating_mul(settings.number(Setting::LogFileGroups));
+        let log = sizing::of_log(settings);
         let tablespaces =
             spec(work, settings).map_or(InitialSizes::NONE, |spec| sizing::of_slob(&spec, settings));
         Room { tablespaces, beside: InitialSizes { users: Bytes(log), ..InitialSizes::NONE } }
-    }
-
-    fn source(&self) -> Purpose {
-        Purpose::Users
     }
 
     /// A cache with all blocks leaves only the writes to the device; `None` if there are none.
@@ -177,16 +171,13 @@ fn run_sessions(place: &Place<'_>, coordinator: &Session, run: &Run<'_>) -> Resu
         };
         let started = servers::start_sessions(scope, &operation, spec.sessions as usize, work);
         run.gate.await_ready(coordinator, &operation, spec.sessions);
-        let log = run.transactions.log();
-        let before = evidence::before_log(log);
-        evidence::around(instance, place.devices, || {
+        evidence::around_logged(instance, place.devices, run.transactions.log(), None, || {
             let begin = clock::now();
             run.gate.open();
             let sessions = servers::join(coordinator, started).into_iter().flatten().flatten();
             let done = run.sums(sessions).remove(0);
             instance.recorder.phase(Phase::RandomIo, begin, done.rows());
-            let done = Done { slob: Some(done), log: Some(LogDone::of(log, None)), ..Done::default() };
-            Ok((done, evidence::of_log(log, &before)))
+            Ok(Done { slob: Some(done), ..Done::default() })
         })
     });
     operation.outcome()?;

@@ -24,8 +24,7 @@ use plumb_record::{
     Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
     SessionTime, SettingRow,
 };
-use plumb_units::hex;
-use plumb_units::{Bytes, Nanos, path_of_text};
+use plumb_units::{Bytes, Nanos, hex, path_of_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
