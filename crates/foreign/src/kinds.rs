@@ -86,8 +86,8 @@ const TITLED: usize = 5;
 /// Lines of a file that are searched for the marks of a kind.
 const LINES_MOST: usize = 2000;
 
-/// Returns the error for a file whose title is that of another kind of report, which may have tables
-/// that look like pasted ones.
+/// Returns the error for a file whose title is that of another kind of report, because it may have
+/// tables that look like pasted ones.
 pub(crate) fn titled(source: &Source) -> Option<ForeignError> {
     const TITLE_LINES: usize = 40;
     named(source, &KINDS[..TITLED], TITLE_LINES)

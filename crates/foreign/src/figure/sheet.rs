@@ -139,8 +139,8 @@ pub fn plain(heading: &str) -> String {
 }
 
 impl Section {
-    /// True if a plain heading begins like one of this section's. A section with a longer heading of
-    /// the same start must come first in its table.
+    /// True if a plain heading begins like one of this section's. A section with a longer heading
+    /// of the same start must come first in its table.
     #[must_use]
     pub fn is_headed(&self, heading: &str) -> bool {
         self.headings.iter().any(|own| heading.starts_with(own.plain))

@@ -124,8 +124,8 @@ pub fn tables(bundle: &Path, tokens: &mut Tokens) -> Result<Option<String>, Fore
 /// Keys of a row's value, which is judged by the name in the row.
 const OF_VALUES: [&str; 5] = ["value", "setting", "reset_val", "default_val", "boot_val"];
 
-/// Replaces the names in a JSON document: a value is judged by the key above it, or by the name of
-/// its row.
+/// Replaces the names in a JSON document: a value is judged by the key above it, and the value of a
+/// setting by the setting's name.
 pub(crate) fn json(tokens: &mut Tokens, label: Label, value: &mut Value) {
     match value {
         Value::String(text) => *text = tokens.value(label, text),

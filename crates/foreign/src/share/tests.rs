@@ -80,15 +80,25 @@ fn the_copy_of_each_report_says_the_same() {
 
 #[test]
 fn a_plan_in_each_form_is_copied_as_a_plan_without_its_names() {
-    const JSON: &str = r#"[{"Plan":{"Node Type":"Seq Scan","Relation Name":"payroll","Alias":"payroll","Plan Rows":10,"Actual Rows":20,"Actual Loops":1,"Filter":"(ssn = '078-05-1120'::text)"}}]"#;
-    const YAML: &str = "- Plan: \n    Node Type: \"Seq Scan\"\n    Relation Name: \"payroll\"\n    Alias: \"payroll\"\n    \
-        Plan Rows: 10\n    Actual Rows: 20\n    Actual Loops: 1\n    Filter: \"(ssn = '078-05-1120'::text)\"\n";
-    const XML: &str = "<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n  <Query>\n    <Plan>\n      \
-        <Node-Type>Seq Scan</Node-Type>\n      <Relation-Name>payroll</Relation-Name>\n      <Alias>payroll</Alias>\n      \
-        <Plan-Rows>10</Plan-Rows>\n      <Actual-Rows>20</Actual-Rows>\n      <Actual-Loops>1</Actual-Loops>\n      \
-        <Filter>(ssn = '078-05-1120'::text)</Filter>\n    </Plan>\n  </Query>\n</explain>\n";
-    let quoted = format!("QUERY PLAN\n\"{}\"\n", JSON.replace('"', "\"\""));
-    for text in [JSON, YAML, XML, &quoted] {
+    const WORDS: [(&str, &str); 4] = [
+        ("Node Type", "Seq Scan"),
+        ("Relation Name", "payroll"),
+        ("Alias", "payroll"),
+        ("Filter", "(ssn = '078-05-1120'::text)"),
+    ];
+    let lines = |of: fn(&str, &str) -> String| WORDS.map(|(key, text)| of(key, text)).concat();
+    let own = lines(|key, text| format!("\"{key}\": \"{text}\", "));
+    let json = format!("[{{\"Plan\": {{{own}\"Actual Rows\": 20, \"Actual Loops\": 1}}}}]");
+    let own = lines(|key, text| format!("    {key}: \"{text}\"\n"));
+    let yaml = format!("- Plan: \n{own}    Actual Rows: 20\n    Actual Loops: 1\n");
+    let own = lines(|key, text| {
+        let tag = key.replace(' ', "-");
+        format!("      <{tag}>{text}</{tag}>\n")
+    });
+    let own = format!("{own}      <Actual-Rows>20</Actual-Rows>\n      <Actual-Loops>1</Actual-Loops>\n");
+    let xml = format!("<explain>\n  <Query>\n    <Plan>\n{own}    </Plan>\n  </Query>\n</explain>\n");
+    let quoted = format!("QUERY PLAN\n\"{}\"\n", json.replace('"', "\"\""));
+    for text in [&json, &yaml, &xml, &quoted] {
         let source = Source::of(Path::new("x"), text.as_bytes());
         let copy = copy(&source, READERS, &mut Tokens::new([])).expect(text);
         let again = crate::plan::read(&Source::of(Path::new("x"), copy.as_bytes())).expect(&copy);

@@ -35,8 +35,8 @@ const LINE_MOST: usize = 8192;
 pub struct LineFormat {
     /// The tables by their heads.
     pub tables: &'static [LineTable],
-    /// The key of the section whose headings are names of pairs; the first one begins another row.
-    /// Empty without pairs.
+    /// The key of the section whose headings are names of pairs, of which the first begins another
+    /// row; empty if the format has no pairs.
     pub pairs: &'static str,
     /// Reads a line that is neither a row nor a pair; false if it knows it not.
     pub aside: fn(u32, &str, &mut Report) -> bool,
