@@ -9,7 +9,7 @@
 //! Next to the typical effect, a claim reports the effect on the average of all runs, and the
 //! number of slow runs (`proof::average`).
 
-use super::averages;
+use super::averages::AverageTest;
 use super::doubts;
 use super::figures::Figures;
 use super::result::{ArmPair, ClaimOutcome, Effect, JudgedClaim, SlowShare};
@@ -38,10 +38,10 @@ pub(super) struct Tested {
     asks: Asks,
     pub(super) answer: Answer,
     pub(super) interval: Interval,
-    pub(super) average: Option<RatioOfMeans>,
+    average: Option<RatioOfMeans>,
     shape_p: Option<f64>,
     wanders_p: Option<f64>,
-    pub(super) slow: Option<SlowSeen>,
+    slow: Option<SlowSeen>,
     carry_over: Option<After>,
     coarse: Option<String>,
     spread: f64,
@@ -303,8 +303,7 @@ fn judged(
     let place = tested.map_or(Place::Open, |tested| tested.answer.place);
     let better = measure(&plan.study, claim).better;
     let typical = outcome(claim.expects, place_of(place, better), &judgement.verdict);
-    let reasons = &mut judgement.reasons;
-    let outcome = averages::outcome(claim, better, some, (typical, &judgement.verdict), reasons);
+    let outcome = on_average(claim, better, some, typical, &mut judgement);
     JudgedClaim {
         name: claim.name.clone(),
         text: claim.text.clone(),
@@ -346,6 +345,27 @@ fn judged(
         why: explained.then(|| why::why(used, claim)).flatten(),
         profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(used, pair)),
     }
+}
+
+/// Returns the outcome of a claim from that of its typical run. A claim of averages needs their
+/// proof too, or has a reason why not.
+fn on_average(
+    claim: &Claim,
+    better: Better,
+    tested: Option<&Tested>,
+    typical: ClaimOutcome,
+    judgement: &mut Judgement,
+) -> ClaimOutcome {
+    if !claim.on_average {
+        return typical;
+    }
+    let Some(tested) = tested.filter(|_| typical == ClaimOutcome::Holds) else { return ClaimOutcome::Open };
+    let (lies, level) = (tested.answer.on_average, tested.answer.interval_level);
+    let test = AverageTest { lies, level, ratio: tested.average, slow: tested.slow, better };
+    let proved = test.proves(claim.expects, &judgement.verdict);
+    let outcome = if proved.is_ok() { ClaimOutcome::Holds } else { ClaimOutcome::Open };
+    judgement.reasons.push(proved.err().unwrap_or_else(|| "the average is proved as well".to_string()));
+    outcome
 }
 
 fn verdict(
