@@ -1,8 +1,8 @@
 //! Stopping as soon as the evidence allows, with the error of a single test.
 //!
 //! Testing after every block and stopping at the first p below 5% is wrong in more than a fifth of
-//! all studies of 40 blocks. Here the error is a budget: after k blocks at most alpha g(k) of it may
-//! be spent (Lan, DeMets 1983), with g rising to 1.
+//! all studies of 40 blocks. Here the error is a budget: after k blocks at most alpha g(k) of it
+//! may be spent (Lan, DeMets 1983), with g rising to 1.
 //!
 //! ```text
 //! S_k = sum of the scores that the lone runs of k blocks drew

@@ -290,19 +290,15 @@ fn judged(
     };
     let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
     // Doubtful data explain nothing.
-    let is_of_effect = proved
-        || !matches!(
-            judgement.verdict.standing(),
-            Standing::Unstable | Standing::Invalid | Standing::Impossible
-        );
+    let is_of_effect = judgement.verdict.standing() > Standing::Unstable;
     // Parts of the elapsed time do not explain a figure that the target measures itself.
     let timed = !matches!(measure(&plan.study, claim).figure, Figure::Measured(_));
     let explained = proved && timed && claim.with.is_none();
     let tested = tested.as_ref().ok();
     let some = tested.filter(|tested| tested.contrast.blocks() > 0);
-    let place = tested.map_or(Place::Open, |tested| tested.answer.place);
     let better = measure(&plan.study, claim).better;
-    let typical = outcome(claim.expects, place_of(place, better), &judgement.verdict);
+    let place = tested.map_or(Place::Open, |tested| place_of(tested.answer.place, better));
+    let typical = outcome(claim.expects, place, &judgement.verdict);
     let outcome = on_average(claim, better, some, typical, &mut judgement);
     JudgedClaim {
         name: claim.name.clone(),
@@ -476,15 +472,8 @@ fn place_of(place: Place, better: Better) -> Place {
 
 /// Returns the outcome of a claim: its verdict compared with its expectation.
 fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcome {
-    let typical = matches!(
-        verdict,
-        Verdict::Faster(_)
-            | Verdict::Slower(_)
-            | Verdict::Equal { .. }
-            | Verdict::NotSlower { .. }
-            | Verdict::NotProved { .. }
-    );
-    if !typical {
+    // Doubtful data, a missing figure and an average on the other side answer nothing.
+    if verdict.standing() < Standing::NotProved || matches!(verdict, Verdict::NoFigure { .. }) {
         return ClaimOutcome::Open;
     }
     match (expects, place, verdict) {
