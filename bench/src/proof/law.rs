@@ -34,7 +34,6 @@ impl Memory {
 pub(super) struct Run<'a> {
     pub(super) generator: &'a mut Generator,
     pub(super) memory: &'a mut Memory,
-    /// Block, from 0.
     pub(super) block: usize,
     /// Place in the study, from 0 to 1.
     pub(super) at: f64,
@@ -51,7 +50,6 @@ impl Run<'_> {
         deviation * self.generator.normal()
     }
 
-    /// Draws the usual noise.
     pub(super) fn noise(&mut self) -> f64 {
         self.normal(NOISE)
     }

@@ -20,7 +20,6 @@ pub(super) enum Bound {
 pub(super) enum Counted {
     False,
     Proved,
-    /// All claims hold.
     Holds,
     /// The typical interval of the first claim excludes the truth.
     Misses,

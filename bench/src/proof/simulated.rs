@@ -40,7 +40,6 @@ impl Truth {
     }
 }
 
-/// Blocks of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Size {
     Blocks(usize),
@@ -63,7 +62,6 @@ pub(super) type Effect = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 pub(super) struct Simulated {
     pub(super) name: String,
     pub(super) size: Size,
-    /// Levels of each factor.
     pub(super) factors: Vec<usize>,
     pub(super) claims: Vec<Claimed>,
     /// Unit of the figure, and its better direction.

@@ -97,7 +97,10 @@ pub fn find(series: &[f64], search: &Search) -> Vec<ChangePoint> {
     changes
 }
 
-/// True if a line through the series leaves less than a step at this index does.
+/// Factor by which a step must leave less than a line, because its place was chosen.
+const CLEARLY: f64 = 1.2;
+
+/// True if a step at this index does not clearly leave less than a line through the series.
 fn is_steady(series: &[f64], index: usize) -> bool {
     let left = |part: &[f64]| variance(part) * (part.len() as f64 - 1.0).max(0.0);
     let middle = (series.len() as f64 - 1.0) / 2.0;
@@ -105,7 +108,7 @@ fn is_steady(series: &[f64], index: usize) -> bool {
     let times = || (0..series.len()).map(|at| at as f64 - middle);
     let together: f64 = times().zip(series).map(|(time, value)| time * (value - centre)).sum();
     let by_line = together * together / times().map(|time| time * time).sum::<f64>();
-    left(series) - by_line < left(&series[..index]) + left(&series[index..])
+    left(series) - by_line < CLEARLY * (left(&series[..index]) + left(&series[index..]))
 }
 
 /// The fewest blocks in which [`step`] can find one.

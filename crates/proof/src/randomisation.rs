@@ -32,9 +32,9 @@
 //! run. So large an effect hides stalls from that rule: with stalls in both arms, ten blocks found
 //! 10% in 97% of studies, and 35% in 63%. A second rule sees them: the runs furthest from the two
 //! closest of their lottery are compared with each other (`FAR_APART`), and an effect moves all of
-//! them alike. With it 35% is found in 91%. The shape of the runs, before it is known which are lone, may choose the score (Hogg 1974;
-//! Hogg, Fisher, Randles 1975), because it is the same in all draws. Scores of ranks are bounded,
-//! so their t has one degree of freedom less.
+//! them alike. With it 35% is found in 91%. The shape of the runs, before it is known which are
+//! lone, may choose the score (Hogg 1974; Hogg, Fisher, Randles 1975), because it is the same in
+//! all draws. Scores of ranks are bounded, so their t has one degree of freedom less.
 //!
 //! Before they are ranked, runs are centred on the *two closest* of their lottery (the shortest
 //! half: Andrews et al. 1972). With stalls in a tenth of all runs and a noise of 3% a run, ten

@@ -1,8 +1,8 @@
 //! Stopping as soon as the evidence allows, with the error of a single test.
 //!
 //! Testing after every block and stopping at the first p below 5% is wrong in more than a fifth of
-//! all studies of 40 blocks (`bench proof` showed it). Here the error is a budget: after k blocks at
-//! most alpha g(k) of it may be spent (Lan, DeMets 1983), with g rising to 1.
+//! all studies of 40 blocks. Here the error is a budget: after k blocks at most alpha g(k) of it
+//! may be spent (Lan, DeMets 1983), with g rising to 1.
 //!
 //! ```text
 //! S_k = sum of the scores that the lone runs of k blocks drew
@@ -56,7 +56,7 @@
 
 use crate::contrast::{Contrast, Lottery};
 use crate::interval::Interval;
-use crate::randomisation::{self, BLOCKS_MIN, Scores, Side};
+use crate::randomisation::{self, BLOCKS_MIN, Scores, Shape, Side, Tails};
 use crate::summary::{normal_probability, normal_score};
 
 /// Factor of a normal score before rounding: scores up to about 30.
@@ -298,11 +298,19 @@ impl Monitor {
     }
 }
 
-/// Walks through all blocks about a shift; returns the levels ever crossed, ascending.
+/// Walks through all blocks about a shift; returns the levels ever crossed, ascending. Between arms
+/// of different shape the test of a fixed study must agree, which asks for the parameter itself: by
+/// scores alone, a skewed treatment was proved to differ in 6.6% of studies.
 pub fn crossings(contrast: &Contrast, shift: f64, levels: &[f64], spending: Spending) -> Vec<Crossing> {
     let mut monitor = Monitor::new(levels, spending);
     contrast.lotteries().iter().for_each(|block| monitor.push(block, shift));
-    monitor.crossings().collect()
+    let mut found: Vec<Crossing> = monitor.crossings().collect();
+    if !found.is_empty() && randomisation::shape_differs(contrast) == Shape::Differs {
+        let Tails { less, greater } = randomisation::tails(contrast, shift);
+        let own = |side| if side == Side::Above { greater } else { less };
+        found.retain(|crossing| 2.0 * own(crossing.side) <= crossing.level);
+    }
+    found
 }
 
 /// Walks at one level; returns its crossing.

@@ -28,7 +28,7 @@ use plumb_proof::best::{self, Arms, Best, Gain};
 use plumb_proof::family::advice_levels;
 use plumb_proof::interval::Interval;
 use plumb_proof::randomisation::{Side, fewest_blocks};
-use plumb_proof::verdict::{Aim, TOO_LARGE, Verdict};
+use plumb_proof::verdict::{Aim, Standing, TOO_LARGE, Verdict};
 use plumb_record::{Fact, Finding, capital};
 
 /// Share of runs begun on a busy device above which a finding reports them.
@@ -324,13 +324,7 @@ fn one_phase(asked: &[Claim], claims: &[JudgedClaim]) -> Vec<Finding> {
 
 /// True for UNSTABLE, INVALID, IMPOSSIBLE and MIXED; MIXED does not improve the average.
 fn speaks_against_the_data(verdict: &Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Unstable { .. }
-            | Verdict::Invalid { .. }
-            | Verdict::Impossible { .. }
-            | Verdict::Mixed { .. }
-    )
+    verdict.standing() <= Standing::Mixed
 }
 
 fn finding(what: impl Into<String>, evidence: impl Into<String>, advice: impl Into<String>) -> Finding {

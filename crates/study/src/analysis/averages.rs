@@ -1,7 +1,7 @@
 //! Claims of averages: `equal within 5% on average`.
 //!
 //! The family tests the average after the typical run and shares the claim's error with it, so a
-//! claim of averages needs no test of its own. It holds if both are proved. It is never refuted,
+//! claim of averages needs no test of its own. It holds if both are proved, and is never refuted,
 //! because only the typical run is tested at its bound.
 //!
 //! An average within a margin also needs the slow runs that did not happen. If n runs had none, up
@@ -11,73 +11,68 @@
 //!
 //! Limits: a run that takes longer than that is not covered, and no number of runs covers all.
 
-use super::claims::Tested;
-use super::result::ClaimOutcome;
-use crate::definition::{Claim, Expectation};
-use plumb_proof::average::SlowSeen;
+use crate::definition::Expectation;
+use plumb_proof::average::{RatioOfMeans, SlowSeen};
 use plumb_proof::family::OnAverage;
 use plumb_proof::verdict::{Better, Verdict};
 
 /// Times the usual length that a slow run may take.
 const SLOW_FACTOR: f64 = 10.0;
 
-/// Returns the outcome of a claim of averages from that of its typical run, and adds the reason.
-pub(super) fn outcome(
-    claim: &Claim,
-    better: Better,
-    tested: Option<&Tested>,
-    (typical, verdict): (ClaimOutcome, &Verdict),
-    reasons: &mut Vec<String>,
-) -> ClaimOutcome {
-    if !claim.on_average || typical == ClaimOutcome::Open {
-        return typical;
-    }
-    let Some(tested) = tested.filter(|_| typical == ClaimOutcome::Holds) else { return ClaimOutcome::Open };
-    let lies = tested.answer.on_average;
-    let improves = lies == Some(if better == Better::Lower { OnAverage::Below } else { OnAverage::Above });
-    let worsens = lies == Some(if better == Better::Lower { OnAverage::Above } else { OnAverage::Below });
-    let (is_shown, missing) = match (claim.expects, verdict) {
-        (Expectation::Equal { within }, Verdict::Equal { beside: Some(_), .. }) => {
-            within_margin(tested, better, within, within)
-        }
-        (Expectation::NotSlower { by }, Verdict::NotSlower { .. }) => {
-            within_margin(tested, better, f64::INFINITY, by)
-        }
-        (Expectation::Equal { .. }, Verdict::Equal { beside: None, .. }) => (true, None),
-        (_, Verdict::Faster(_)) => (improves, None),
-        (_, Verdict::Slower(_)) => (worsens, None),
-        _ => (false, None),
-    };
-    reasons.push(match (is_shown, missing) {
-        (true, _) => "the average is proved as well".to_string(),
-        (false, None) => "the average is not proved".to_string(),
-        (false, Some(runs)) => format!(
-            "the average is not proved: slow runs that did not happen may take {SLOW_FACTOR} times as long, and about {runs} \
-             runs of each arm without one rule them out"
-        ),
-    });
-    if is_shown { ClaimOutcome::Holds } else { ClaimOutcome::Open }
+/// Test of the averages of a claim.
+pub(super) struct AverageTest {
+    pub(super) lies: Option<OnAverage>,
+    pub(super) level: f64,
+    pub(super) ratio: Option<RatioOfMeans>,
+    pub(super) slow: Option<SlowSeen>,
+    pub(super) better: Better,
 }
 
-/// True if the average cost is within these margins, per cent, down and up, whatever slow runs did
-/// not happen. Otherwise also the runs of each arm that would rule those out.
-fn within_margin(tested: &Tested, better: Better, down: f64, up: f64) -> (bool, Option<u64>) {
-    let (Some(found), Some(SlowSeen { treatment, reference })) = (tested.average, tested.slow) else {
-        return (false, None);
-    };
-    let level = tested.answer.interval_level;
-    let unseen = |runs: usize| 1.0 + (SLOW_FACTOR - 1.0) * (1.0 - level.powf(1.0 / runs.max(1) as f64));
-    let ends = found.interval;
-    // A rate of 95% is a cost of 1 / 0.95.
-    let (low, high, most) = match better {
-        Better::Lower => (ends.low, ends.high, 1.0 + up / 100.0),
-        Better::Higher => (1.0 / ends.high, 1.0 / ends.low, 1.0 / (1.0 - up / 100.0)),
-    };
-    let is_below = high > 0.0 && high * unseen(treatment.runs) < most;
-    let is_above = low * (1.0 + down / 100.0) > unseen(reference.runs);
-    // Half of the margin is left for the noise.
-    let share = (most - 1.0) / 2.0 / (SLOW_FACTOR - 1.0);
-    let runs = (level.ln() / (1.0 - share).ln()).ceil() as u64;
-    let is_within = tested.answer.on_average == Some(OnAverage::Within);
-    (is_within && is_below && (down.is_infinite() || is_above), Some(runs))
+impl AverageTest {
+    /// Proves the expectation, of which the typical run has this verdict, of the average.
+    ///
+    /// # Errors
+    /// A sentence: the reason why it is not proved.
+    pub(super) fn proves(&self, expects: Expectation, verdict: &Verdict) -> Result<(), String> {
+        let side = if self.better == Better::Lower { OnAverage::Below } else { OnAverage::Above };
+        let is_shown = match (expects, verdict) {
+            (Expectation::Equal { within }, Verdict::Equal { beside: Some(_), .. }) => {
+                return self.is_within(Some(within), within);
+            }
+            (Expectation::NotSlower { by }, Verdict::NotSlower { .. }) => return self.is_within(None, by),
+            (_, Verdict::Equal { beside: None, .. }) => true,
+            (_, Verdict::Faster(_)) => self.lies == Some(side),
+            (_, Verdict::Slower(_)) => self.lies.is_some_and(|lies| lies != side && lies != OnAverage::Open),
+            _ => false,
+        };
+        is_shown.then_some(()).ok_or_else(|| "the average is not proved".to_string())
+    }
+
+    /// Proves that the average cost lies within a margin above, and one below if there is one, both
+    /// in per cent, whatever slow runs did not happen.
+    fn is_within(&self, below: Option<f64>, above: f64) -> Result<(), String> {
+        let (Some(found), Some(slow)) = (self.ratio, self.slow) else {
+            return Err("the average is not proved".to_string());
+        };
+        let unseen =
+            |runs: usize| 1.0 + (SLOW_FACTOR - 1.0) * (1.0 - self.level.powf(1.0 / runs.max(1) as f64));
+        // A rate of 95% is a cost of 1 / 0.95.
+        let (ends, most) = match self.better {
+            Better::Lower => (found.interval, 1.0 + above / 100.0),
+            Better::Higher => (found.inverse().interval, 1.0 / (1.0 - above / 100.0)),
+        };
+        let is_below = ends.high * unseen(slow.treatment.runs) < most;
+        let is_above =
+            below.is_none_or(|below| ends.low * (1.0 + below / 100.0) > unseen(slow.reference.runs));
+        if self.lies == Some(OnAverage::Within) && is_below && is_above {
+            return Ok(());
+        }
+        // Half of the margin is left for the noise.
+        let share = (most - 1.0) / 2.0 / (SLOW_FACTOR - 1.0);
+        let runs = (self.level.ln() / (1.0 - share).ln()).ceil();
+        Err(format!(
+            "the average is not proved: slow runs that did not happen may take {SLOW_FACTOR} times as long, and about {runs} \
+             runs of each arm without one rule them out"
+        ))
+    }
 }

@@ -9,7 +9,7 @@
 //! Next to the typical effect, a claim reports the effect on the average of all runs, and the
 //! number of slow runs (`proof::average`).
 
-use super::averages;
+use super::averages::AverageTest;
 use super::doubts;
 use super::figures::Figures;
 use super::result::{ArmPair, ClaimOutcome, Effect, JudgedClaim, SlowShare};
@@ -38,10 +38,10 @@ pub(super) struct Tested {
     asks: Asks,
     pub(super) answer: Answer,
     pub(super) interval: Interval,
-    pub(super) average: Option<RatioOfMeans>,
+    average: Option<RatioOfMeans>,
     shape_p: Option<f64>,
     wanders_p: Option<f64>,
-    pub(super) slow: Option<SlowSeen>,
+    slow: Option<SlowSeen>,
     carry_over: Option<After>,
     coarse: Option<String>,
     spread: f64,
@@ -290,21 +290,16 @@ fn judged(
     };
     let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
     // Doubtful data explain nothing.
-    let is_of_effect = proved
-        || !matches!(
-            judgement.verdict.standing(),
-            Standing::Unstable | Standing::Invalid | Standing::Impossible
-        );
+    let is_of_effect = judgement.verdict.standing() > Standing::Unstable;
     // Parts of the elapsed time do not explain a figure that the target measures itself.
     let timed = !matches!(measure(&plan.study, claim).figure, Figure::Measured(_));
     let explained = proved && timed && claim.with.is_none();
     let tested = tested.as_ref().ok();
     let some = tested.filter(|tested| tested.contrast.blocks() > 0);
-    let place = tested.map_or(Place::Open, |tested| tested.answer.place);
     let better = measure(&plan.study, claim).better;
-    let typical = outcome(claim.expects, place_of(place, better), &judgement.verdict);
-    let reasons = &mut judgement.reasons;
-    let outcome = averages::outcome(claim, better, some, (typical, &judgement.verdict), reasons);
+    let place = tested.map_or(Place::Open, |tested| place_of(tested.answer.place, better));
+    let typical = outcome(claim.expects, place, &judgement.verdict);
+    let outcome = on_average(claim, better, some, typical, &mut judgement);
     JudgedClaim {
         name: claim.name.clone(),
         text: claim.text.clone(),
@@ -346,6 +341,27 @@ fn judged(
         why: explained.then(|| why::why(used, claim)).flatten(),
         profiles: pair.filter(|_| explained).and_then(|pair| why::profiles(used, pair)),
     }
+}
+
+/// Returns the outcome of a claim from that of its typical run. A claim of averages needs their
+/// proof too, or has a reason why not.
+fn on_average(
+    claim: &Claim,
+    better: Better,
+    tested: Option<&Tested>,
+    typical: ClaimOutcome,
+    judgement: &mut Judgement,
+) -> ClaimOutcome {
+    if !claim.on_average {
+        return typical;
+    }
+    let Some(tested) = tested.filter(|_| typical == ClaimOutcome::Holds) else { return ClaimOutcome::Open };
+    let (lies, level) = (tested.answer.on_average, tested.answer.interval_level);
+    let test = AverageTest { lies, level, ratio: tested.average, slow: tested.slow, better };
+    let proved = test.proves(claim.expects, &judgement.verdict);
+    let outcome = if proved.is_ok() { ClaimOutcome::Holds } else { ClaimOutcome::Open };
+    judgement.reasons.push(proved.err().unwrap_or_else(|| "the average is proved as well".to_string()));
+    outcome
 }
 
 fn verdict(
@@ -456,15 +472,8 @@ fn place_of(place: Place, better: Better) -> Place {
 
 /// Returns the outcome of a claim: its verdict compared with its expectation.
 fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcome {
-    let typical = matches!(
-        verdict,
-        Verdict::Faster(_)
-            | Verdict::Slower(_)
-            | Verdict::Equal { .. }
-            | Verdict::NotSlower { .. }
-            | Verdict::NotProved { .. }
-    );
-    if !typical {
+    // Doubtful data, a missing figure and an average on the other side answer nothing.
+    if verdict.standing() < Standing::NotProved || matches!(verdict, Verdict::NoFigure { .. }) {
         return ClaimOutcome::Open;
     }
     match (expects, place, verdict) {

@@ -35,15 +35,12 @@ impl Analysis {
     /// stays open.
     #[must_use]
     pub fn standing_with(&self, open: OpenClaims) -> Option<Standing> {
-        let skipped = |claim: &JudgedClaim| open == OpenClaims::Allowed && claim.is_undecided();
-        let all_skipped = self.state == StudyState::Finished && self.claims.iter().any(skipped);
-        match self.standing()? {
-            Standing::NotProved if all_skipped => {
-                let rest = self.claims.iter().filter(|claim| !skipped(claim));
-                Some(rest.map(JudgedClaim::standing).min().unwrap_or(Standing::Proved))
-            }
-            standing => Some(standing),
+        let standing = self.standing()?;
+        if standing != Standing::NotProved || open == OpenClaims::Fail || self.state != StudyState::Finished {
+            return Some(standing);
         }
+        let rest = self.claims.iter().filter(|claim| !claim.is_undecided());
+        Some(rest.map(JudgedClaim::standing).min().unwrap_or(Standing::Proved))
     }
 
     /// Returns the exit code of the study's standing, 0 without claims.
@@ -147,9 +144,15 @@ impl JudgedClaim {
         self.effect.filter(|_| open && self.outcome == ClaimOutcome::Refuted)
     }
 
-    /// Returns the words of the verdict before its first figure.
+    /// Returns the words of the verdict before its first figure. An effect that is proved against
+    /// the claim must not look like a proof of it.
     pub fn label(&self) -> &'static str {
-        if self.refuting().is_some() { Standing::Refuted.word() } else { self.verdict.label() }
+        match self.outcome {
+            _ if self.refuting().is_some() => Standing::Refuted.word(),
+            ClaimOutcome::Refuted if self.verdict.standing() == Standing::Proved => Standing::Refuted.word(),
+            ClaimOutcome::Open if self.is_open_although_proved() => "NOT HELD",
+            _ => self.verdict.label(),
+        }
     }
 
     /// Returns the verdict as it is printed.
@@ -160,17 +163,10 @@ impl JudgedClaim {
             return format!("{}: the change is {change}, which excludes the claim", self.label());
         }
         let asked_only = if self.asked_only { " (asked only)" } else { "" };
-        // An effect that is proved against the claim must not look like a proof of it.
-        let answer = match self.outcome {
-            _ if self.verdict.standing() != Standing::Proved => None,
-            ClaimOutcome::Holds => None,
-            ClaimOutcome::Refuted => Some("REFUTED"),
-            ClaimOutcome::Open => Some("NOT HELD"),
-        };
-        let verdict = self.verdict.to_string();
-        match answer {
-            Some(answer) => format!("{answer}: {}{asked_only}", verdict.replacen("PROVED", "proved", 1)),
-            None => format!("{verdict}{asked_only}"),
+        let (label, verdict) = (self.label(), self.verdict.to_string());
+        match label == self.verdict.label() {
+            false => format!("{label}: {}{asked_only}", verdict.replacen("PROVED", "proved", 1)),
+            true => format!("{verdict}{asked_only}"),
         }
     }
 

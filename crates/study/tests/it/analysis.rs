@@ -386,8 +386,8 @@ fn an_effect_that_changes_during_the_study_is_unstable() {
     assert!(!context.changes.is_empty());
 }
 
-/// Laws of studies of [`ONE_CLAIM`]: expectation, factor of the second arm by block, noise of a run,
-/// exit code, and exit code if open claims are allowed.
+/// Laws of studies of [`ONE_CLAIM`]: expectation, factor of the second arm by block, noise of a
+/// run, exit code, and exit code if open claims are allowed.
 type Exit = (&'static str, fn(u64) -> f64, f64, u8, u8);
 
 const EXITS: [Exit; 10] = [
