@@ -21,6 +21,7 @@
 //! Any user could place a journal in a directory that others may write to. A journal is ignored
 //! unless it belongs to this user, to root or to the owner of the file. No link is followed.
 
+use plumb_events::locked;
 use plumb_host::leftover::{Leftover, MakerClaim};
 use plumb_host::owner::{self, MARK, Owner};
 use plumb_host::rights;
@@ -32,12 +33,17 @@ use std::ffi::{OsStr, OsString};
 use std::fs::FileTimes;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 const ORIGINAL: &str = "plumb-original";
 const ABSENT: &str = "plumb-absent";
 const WRITTEN: &str = "plumb-written";
 const FRESH: &str = "plumb-new";
 const JOURNAL: [&str; 3] = [ORIGINAL, ABSENT, WRITTEN];
+
+/// True when the study has ended and nothing more may be written. Held while a file is written or
+/// restored: otherwise a file written behind [`put_all_back`] would stay, without a mark.
+static HAS_ENDED: Mutex<bool> = Mutex::new(false);
 
 /// Written files; restored on drop.
 #[derive(Debug, Default)]
@@ -49,6 +55,10 @@ impl Written {
     pub fn write(files: &[(String, String)], directory: &Path) -> Result<Written, String> {
         let mut written = Written::default();
         for (name, text) in files {
+            let has_ended = locked(&HAS_ENDED);
+            if *has_ended {
+                return Err(format!("cannot write {name}: the study has ended"));
+            }
             let path = meant(directory, name);
             let wrong = |error: IoError| format!("cannot write {name}: {error}");
             let place = Place::of(&path).map_err(wrong)?;
@@ -68,6 +78,7 @@ impl Written {
             place.note(WRITTEN, hash.as_bytes()).and_then(|()| place.keep()).map_err(wrong)?;
             written.0.push((place, owner));
             let wrote = written.0.last().map(|(place, _)| place.replace(text.as_bytes()));
+            drop(has_ended);
             wrote.transpose().map_err(wrong)?;
         }
         Ok(written)
@@ -76,6 +87,7 @@ impl Written {
     /// Restores the files, with errors reported. If a file cannot be restored, its original
     /// stays under the other name.
     pub fn put_back(mut self) -> Result<(), String> {
+        let _held = locked(&HAS_ENDED);
         let back =
             |(place, _owner): (Place, Owner)| place.put_back().map_err(|error| place.not_put_back(&error));
         std::mem::take(&mut self.0).into_iter().try_for_each(back)
@@ -84,6 +96,10 @@ impl Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
+        if self.0.is_empty() {
+            return;
+        }
+        let _held = locked(&HAS_ENDED);
         for (place, _) in &self.0 {
             let _ = place.put_back();
         }
@@ -92,6 +108,8 @@ impl Drop for Written {
 
 /// Restores all files written by this process, which is about to exit.
 pub fn put_all_back(files: &[(String, String)], directory: &Path) {
+    let mut has_ended = locked(&HAS_ENDED);
+    *has_ended = true;
     for (name, _) in files {
         let Ok(place) = Place::of(&meant(directory, name)) else { continue };
         if place.put_back().is_ok() {
