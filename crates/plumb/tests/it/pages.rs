@@ -234,6 +234,8 @@ impl Place {
             "undo" => return,
             // There is no server at its address.
             "plans" if words.contains(&"--target".to_string()) => return,
+            // Only a study of a server keeps plans.
+            "plans" if words[1].starts_with("BUNDLE:") => return,
             "study" | "compare-commands" => return self.study(words),
             _ => {}
         }

@@ -270,7 +270,7 @@ fn a_value_that_only_the_journal_says_is_not_blamed_on_another_file() {
     let said = changed.undo(&kept).expect("a journal").carry_out().expect("it is done");
     assert_eq!(
         said,
-        ["max_wal_size is 1536MB now and was 1GB before: that is what the journal says of ALTER \
+        ["max_wal_size is 1536 now and was 1024 before: that is what the journal says of ALTER \
           SYSTEM, and not what it says was in force"]
     );
     assert_eq!(changed.size(), "1536MB");
