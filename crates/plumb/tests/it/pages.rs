@@ -232,10 +232,8 @@ impl Place {
             }
             // There is no journal of a killed study.
             "undo" => return,
-            // There is no server at its address.
-            "plans" if words.contains(&"--target".to_string()) => return,
-            // Only a study of a server keeps plans.
-            "plans" if words[1].starts_with("BUNDLE:") => return,
+            // There is no server at its address, and only a study of one keeps plans.
+            "plans" if words.contains(&"--target".to_string()) || words[1].starts_with("BUNDLE:") => return,
             "study" | "compare-commands" => return self.study(words),
             _ => {}
         }
