@@ -511,7 +511,6 @@ fn buffer_pools() -> Vec<PoolStats> {
             buffers: 512,
             counts: PoolCounts { gets: 900, hits: 450, reads: 450, ..PoolCounts::default() },
             census: vec![cached("USERS_2K", 450, 0)],
-            ..PoolStats::default()
         },
     ]
 }
