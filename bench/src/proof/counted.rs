@@ -1,4 +1,4 @@
-//! What a study says, compared with what is true.
+//! Statements of a study, compared with the law it was drawn from.
 
 use super::rows::Counted;
 use super::simulated::{Claimed, Simulated, Truth};
@@ -66,7 +66,7 @@ fn misses(effect: Option<Effect>, of: &Simulated, truth: f64) -> bool {
         || high.is_some_and(|high| truth > high * (1.0 + EXACTLY))
 }
 
-/// True if anything is said that is not so: of a claim, or by the advice.
+/// True if a verdict or the advice contradicts the law.
 pub(super) fn says_falsely(analysis: &Analysis, of: &Simulated) -> bool {
     let claims = analysis.claims.iter().zip(&of.claims).zip(&analysis.study.claims);
     let wrong = |((judged, claimed), written): ((&JudgedClaim, &Claimed), &Claim)| {

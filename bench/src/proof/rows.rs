@@ -27,7 +27,7 @@ pub(super) enum Counted {
     Place,
     /// A main effect of unlike effects, without the words "at some levels".
     Levels,
-    /// These blocks are said to prove equal arms equal, and do not.
+    /// The line says that these blocks prove equal arms equal, and they do not.
     Enough,
 }
 

@@ -93,8 +93,8 @@ fn numbers(
     Ok(said.into_iter().flatten().collect())
 }
 
-/// Counts how often `--best` names each of four equal levels, and how often its interval has the
-/// first.
+/// Counts how often `--best` names each of four equal levels, and how often its interval
+/// contains the first level.
 pub(super) fn best(studies: usize, seed: u64) -> anyhow::Result<Vec<Line>> {
     let mut lines = Vec::new();
     for (name, deviation) in [("noise 3%", 0.03), ("noise 50%", 0.5), ("noise 100%", 1.0)] {

@@ -1,4 +1,4 @@
-//! What the tests of all pages share: a browser, and rules of every page.
+//! A browser and rules of every page, for the tests of all pages.
 
 pub(crate) mod browser;
 pub(crate) mod page_rules;

@@ -74,8 +74,8 @@ pub struct ChangePoint {
     pub shift: f64,
     /// Permutation p in the part in which it was found.
     pub p: f64,
-    /// True if a steady change of the whole series fits it better than this step, which then has
-    /// no place.
+    /// True if a steady change of the whole series fits it better than this step. Then no place
+    /// of the step is named.
     pub steady: bool,
 }
 

@@ -9,7 +9,7 @@
 pub struct Step {
     /// Smallest error of the table at which the figure would be proved to differ.
     pub adjusted_p: f64,
-    /// Proved, or not.
+    /// Comparison of p with the level.
     pub outcome: Outcome,
     /// Two-sided level of the test and of the interval.
     pub level: f64,
@@ -18,9 +18,9 @@ pub struct Step {
 /// Decision of the step for a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// p is small enough.
+    /// p is at most the level, so the figure differs.
     Proved,
-    /// p is too large.
+    /// p is above the level, so no difference is stated.
     NotProved,
 }
 

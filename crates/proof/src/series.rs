@@ -158,8 +158,8 @@ struct Ratio {
     index: usize,
 }
 
-/// Columns of a model at one correlation, orthonormal; growth and the step of each report less
-/// those.
+/// Columns of a model at one correlation, orthonormal. Growth and the step of each report have
+/// the base columns removed.
 struct Model {
     rho: f64,
     base: Vec<Vec<f64>>,
