@@ -6,7 +6,7 @@
 //! first.
 
 use crate::pages::{with_amounts, words};
-use crate::program::plumb;
+use crate::program::{Ended, plumb};
 use std::fs;
 use std::path::Path;
 
@@ -81,6 +81,11 @@ fn is_shown(shown: &str, printed: &str) -> bool {
     has_fixed && printed.next().is_none()
 }
 
+/// True if a command printed a line of the page.
+fn prints(ended: &Ended, shown: &str) -> bool {
+    [&ended.stdout, &ended.stderr].iter().any(|out| out.lines().any(|line| is_shown(shown, line)))
+}
+
 /// The arguments of a command with little to do.
 fn arguments(line: &str) -> Vec<String> {
     let mut words = words(line);
@@ -117,7 +122,17 @@ fn the_tour_runs_and_prints_what_it_shows() {
             }
             Step::Command { line, shown } => (line, shown),
         };
-        let ended = plumb(place.path(), arguments(&line));
+        let mut words = arguments(&line);
+        let mut ended = plumb(place.path(), &words);
+        // On a busy machine no request may end in a short window, and its figure is missing.
+        for window in ["20ms", "200ms"] {
+            if words[0] != "calibrate" || shown.iter().all(|expected| prints(&ended, expected)) {
+                break;
+            }
+            *words.last_mut().expect("a window") = window.to_string();
+            fs::remove_dir_all(place.path().join("storage")).expect("the bundle of the page");
+            ended = plumb(place.path(), &words);
+        }
         // A short study proves nothing, and on a busy machine a receipt of times may not hold.
         assert!(ended.code.is_some_and(|code| ![1, 2].contains(&code)), "{line}: {}", ended.stderr);
         let mut printed = ended.stdout.lines();
