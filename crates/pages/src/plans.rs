@@ -9,7 +9,9 @@
 //! ```
 
 use crate::run::findings_table;
-use plumb_findings::plans::{MatchedRow, QueryPlans, answers, matched, of_pair, of_plan, own_times};
+use plumb_findings::plans::{
+    LoggedPlan, MatchedRow, QueryPlans, answers, matched, of_pair, of_plan, own_times,
+};
 use plumb_record::Finding;
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 use plumb_report::table::{Cell, Column, Facts, Table, Tone};
@@ -120,7 +122,10 @@ pub fn document(plans: &Plans) -> Document {
     Document {
         title: plans.answers.first().cloned().unwrap_or_default(),
         question: String::new(),
-        running_head: format!("Plans: {subject}"),
+        running_head: match names.len() {
+            1 | 2 => format!("Plans: {subject}"),
+            count => format!("Plans: {count} of a statement"),
+        },
         width: text::WIDTH,
         state: state(plans),
         basis: basis(plans),
@@ -473,12 +478,8 @@ pub struct PlanLog {
     /// Time and hash of each plan, which the queries number from 0.
     pub plans: Vec<LoggedPlan>,
     pub queries: Vec<QueryPlans>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct LoggedPlan {
-    pub at: String,
-    pub hash: String,
+    /// Lines of the log and reasons why the plans in them are left out.
+    pub left_out: Vec<String>,
 }
 
 /// Returns the page of a log: its queries, and where the plan of one changed.
@@ -525,11 +526,15 @@ pub fn log_document(log: &PlanLog) -> Document {
         },
     );
     let (plans, queries) = (log.plans.len(), log.queries.len());
-    let left_out = queries.saturating_sub(QUERIES_MOST);
+    let further = queries.saturating_sub(QUERIES_MOST);
     let section = Section::front("queries", "Queries")
         .note("by total time; literals are left out; `--query N` shows the two plans around the change, otherwise the fastest and the slowest")
         .note("times slower is the ratio of the medians of all executions with each plan; only what the log has is counted")
-        .note(if left_out == 0 { String::new() } else { format!("{left_out} further queries are in --json") });
+        .note(if further == 0 { String::new() } else { format!("{further} further queries are in --json") })
+        .note(log.left_out.first().map_or_else(String::new, |first| {
+            let (all, count) = (plans + log.left_out.len(), log.left_out.len());
+            format!("{count} of {all} entries are left out, such as {first}")
+        }));
     Document {
         title: format!(
             "{plans} plans, {queries} {}: {worst}",

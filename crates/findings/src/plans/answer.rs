@@ -95,7 +95,8 @@ fn alone(plan: &ExecutionPlan) -> String {
         let reads = reads.map_or(String::new(), |reads| {
             format!(", {}{} read from disk{time}", of_these(reads.value <= buffers.value), reads.text)
         });
-        parts.push(format!("{} buffers{reads}", buffers.text));
+        let unit = if buffers.text == "1" { "buffer" } else { "buffers" };
+        parts.push(format!("{} {unit}{reads}", buffers.text));
     }
     parts.extend(compilation(plan));
     parts.extend(super::of_plan(plan).first().map(|found| lowered(&found.what)));
@@ -104,6 +105,9 @@ fn alone(plan: &ExecutionPlan) -> String {
         (None, Some(cost)) => format!("cost {}", total(cost)),
         (None, None) => format!("{} operators", plan.operations.len()),
     };
+    if parts.is_empty() {
+        parts.push("the plan shows no operator that takes more than others".into());
+    }
     format!("{head}: {}", parts.join("; "))
 }
 
@@ -441,8 +445,10 @@ pub(super) fn workers(plan: &ExecutionPlan) -> (f64, f64) {
 fn compilation(plan: &ExecutionPlan) -> Option<String> {
     let ms: f64 = plan.fact("JIT")?.strip_suffix(" ms")?.parse().ok()?;
     let time = plan.time()?;
+    // A parallel plan has the sum over its processes.
+    let processes = if ms / 1e3 > time.value { " in all processes" } else { "" };
     (ms / 1e3 >= PART * time.value)
-        .then(|| format!("JIT took {} of {}", seconds(ms / 1e3), seconds(time.value)))
+        .then(|| format!("JIT took {}{processes} of {}", seconds(ms / 1e3), seconds(time.value)))
 }
 
 /// True if two counts differ by more than noise.

@@ -2,7 +2,8 @@
 //!
 //! Two statements are one query if they differ by literals, the number of values in a list, and
 //! blanks. A plan without its statement is a query with those of its hash. The plans are in the
-//! order of the log.
+//! order of the log. Of each, [`LoggedPlan`] has what the list needs, because a log may have more
+//! operators than fit into memory.
 //!
 //! A change is judged by the medians of the executions with each plan, because one execution may
 //! have waited for a lock.
@@ -11,6 +12,35 @@ use super::matching::without_literal;
 use plumb_record::plan::ExecutionPlan;
 use serde::Serialize;
 use std::collections::HashMap;
+
+/// A plan of a log without its operators.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LoggedPlan {
+    /// Time at which the log has it; otherwise empty.
+    pub at: String,
+    pub hash: String,
+    /// Statement; otherwise empty.
+    #[serde(skip)]
+    pub query: String,
+    #[serde(skip)]
+    pub seconds: f64,
+    /// The first operator, for a plan without a statement.
+    #[serde(skip)]
+    pub first: String,
+}
+
+impl LoggedPlan {
+    #[must_use]
+    pub fn of(plan: &ExecutionPlan) -> LoggedPlan {
+        LoggedPlan {
+            at: plan.at.clone(),
+            hash: plan.hash(),
+            query: plan.query.clone(),
+            seconds: plan.time().map_or(0.0, |time| time.value),
+            first: plan.operations.first().map_or_else(String::new, super::called),
+        }
+    }
+}
 
 /// Executions of one query, with all plans that it had.
 #[derive(Debug, Serialize)]
@@ -42,12 +72,12 @@ impl QueryPlans {
     /// Returns the two plans to compare: those around the change, otherwise the fastest and the
     /// slowest.
     #[must_use]
-    pub fn pair(&self, plans: &[ExecutionPlan]) -> Vec<usize> {
+    pub fn pair(&self, plans: &[LoggedPlan]) -> Vec<usize> {
         if let Some(change) = &self.change {
             return vec![change.before, change.after];
         }
         let mut places = self.places.clone();
-        places.sort_by(|one, two| seconds(&plans[*one]).total_cmp(&seconds(&plans[*two])));
+        places.sort_by(|one, two| plans[*one].seconds.total_cmp(&plans[*two].seconds));
         let mut pair: Vec<usize> = places.first().into_iter().chain(places.last()).copied().collect();
         pair.dedup();
         pair
@@ -56,13 +86,12 @@ impl QueryPlans {
 
 /// Returns the queries of some plans, those with the longest total time first.
 #[must_use]
-pub fn by_query(plans: &[ExecutionPlan]) -> Vec<QueryPlans> {
-    let hashes: Vec<String> = plans.iter().map(ExecutionPlan::hash).collect();
+pub fn by_query(plans: &[LoggedPlan]) -> Vec<QueryPlans> {
     let mut known: HashMap<String, usize> = HashMap::new();
     let mut queries: Vec<(String, Vec<usize>)> = Vec::new();
     for (at, plan) in plans.iter().enumerate() {
         let (key, shown) = match plan.query.is_empty() {
-            true => (hashes[at].clone(), plan.operations.first().map_or_else(String::new, super::called)),
+            true => (plan.hash.clone(), plan.first.clone()),
             false => {
                 let query = normalised(&plan.query);
                 (query.clone(), query)
@@ -75,28 +104,28 @@ pub fn by_query(plans: &[ExecutionPlan]) -> Vec<QueryPlans> {
         queries[place].1.push(at);
     }
     let mut queries: Vec<QueryPlans> =
-        queries.into_iter().map(|(query, places)| of_query(query, places, plans, &hashes)).collect();
+        queries.into_iter().map(|(query, places)| of_query(query, places, plans)).collect();
     queries.sort_by(|one, two| two.total_seconds.total_cmp(&one.total_seconds));
     queries
 }
 
-fn of_query(query: String, places: Vec<usize>, plans: &[ExecutionPlan], hashes: &[String]) -> QueryPlans {
+fn of_query(query: String, places: Vec<usize>, plans: &[LoggedPlan]) -> QueryPlans {
     let mut own: Vec<&str> = Vec::new();
     let mut times: HashMap<&str, Vec<f64>> = HashMap::new();
     for at in &places {
-        let times = times.entry(&hashes[*at]).or_default();
+        let times = times.entry(&plans[*at].hash).or_default();
         if times.is_empty() {
-            own.push(&hashes[*at]);
+            own.push(&plans[*at].hash);
         }
-        times.push(seconds(&plans[*at]));
+        times.push(plans[*at].seconds);
     }
-    let all: Vec<f64> = places.iter().map(|at| seconds(&plans[*at])).collect();
+    let all: Vec<f64> = places.iter().map(|at| plans[*at].seconds).collect();
     let medians: HashMap<&str, f64> = times.iter().map(|(hash, times)| (*hash, median(times))).collect();
     let mut change: Option<PlanChange> = None;
-    for pair in places.windows(2).filter(|pair| hashes[pair[0]] != hashes[pair[1]]) {
-        let times_slower = medians[hashes[pair[1]].as_str()] / medians[hashes[pair[0]].as_str()];
-        if change.as_ref().is_none_or(|known| times_slower > known.times_slower) {
-            change = Some(PlanChange { before: pair[0], after: pair[1], times_slower });
+    for pair in places.windows(2).filter(|pair| plans[pair[0]].hash != plans[pair[1]].hash) {
+        let [before, after] = [pair[0], pair[1]].map(|at| medians[plans[at].hash.as_str()]);
+        if change.as_ref().is_none_or(|known| after / before > known.times_slower) {
+            change = Some(PlanChange { before: pair[0], after: pair[1], times_slower: after / before });
         }
     }
     QueryPlans {
@@ -108,10 +137,6 @@ fn of_query(query: String, places: Vec<usize>, plans: &[ExecutionPlan], hashes: 
         places,
         change,
     }
-}
-
-fn seconds(plan: &ExecutionPlan) -> f64 {
-    plan.time().map_or(0.0, |time| time.value)
 }
 
 fn median(times: &[f64]) -> f64 {

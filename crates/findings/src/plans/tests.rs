@@ -442,13 +442,10 @@ fn reads_that_dominate_are_found() {
 
 #[test]
 fn queries_of_a_log_have_their_change_of_plan() {
-    let logged = |query: &str, text: &str, seconds: f64| {
-        let plan = plan(PlanSource::Postgres, text);
-        ExecutionPlan {
-            query: query.to_string(),
-            elapsed: Some(PlanFigure::exactly(seconds, String::new())),
-            ..plan
-        }
+    let logged = |query: &str, text: &str, seconds: f64| LoggedPlan {
+        query: query.to_string(),
+        seconds,
+        ..LoggedPlan::of(&plan(PlanSource::Postgres, text))
     };
     let (index, table) = ("Index Scan @t_pkey", "Seq Scan @t");
     let plans = [

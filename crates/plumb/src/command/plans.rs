@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::KINDS;
-use plumb_findings::plans::{OPERATIONS_MOST, by_query};
-use plumb_foreign::{Source, plan};
-use plumb_pages::plans::{LoggedPlan, PlanLog, Plans, document, log_document};
+use plumb_findings::plans::{LoggedPlan, OPERATIONS_MOST, by_query};
+use plumb_foreign::Source;
+use plumb_foreign::plan::{self, COMPARED_MOST, PlanFile};
+use plumb_pages::plans::{PlanLog, Plans, document, log_document};
 use plumb_postgres::address::{ServerAddress, environment};
 use plumb_postgres::explain::{QueryRights, explain};
 use plumb_record::outside;
@@ -18,20 +19,25 @@ use plumb_study::compare::period;
 use plumb_study::{StudyError, bundle};
 use std::path::Path;
 
-/// Most plans of a page.
-const ARMS_MOST: usize = 3;
-
 /// Prints the plans side by side, or a list of queries if there are more than three. Fails if a
 /// file has none, or one is too large to be matched.
 pub fn run(arguments: &PlansOf) -> Result<Outcome, Failure> {
     let mut plans = match (&arguments.target, &arguments.query) {
         (Some(target), Some(query)) => of_server(arguments, target, Path::new(query))?,
-        (None, Some(query)) => of_query(query, of_files(arguments)?)?,
-        _ => of_files(arguments)?,
+        _ => {
+            let files = arguments.files.iter().map(|file| of_file(file)).collect::<Result<Vec<_>, _>>()?;
+            let logged: Vec<LoggedPlan> = files.iter().flat_map(|file| file.plans.clone()).collect();
+            match &arguments.query {
+                Some(number) => some_of(&files, of_query(number, &logged)?)?,
+                None if logged.len() > COMPARED_MOST
+                    || files.iter().any(|file| !file.left_out.is_empty()) =>
+                {
+                    return show_log(arguments, &files, logged);
+                }
+                None => some_of(&files, (0..logged.len()).collect())?,
+            }
+        }
     };
-    if plans.len() > ARMS_MOST {
-        return show_log(arguments, &plans);
-    }
     let large = plans.iter().find(|plan| plans.len() > 1 && plan.operations.len() > OPERATIONS_MOST);
     if let Some(large) = large {
         return Err(Failure::run(format!(
@@ -63,48 +69,43 @@ fn show(
 }
 
 /// Prints the queries of a log.
-fn show_log(arguments: &PlansOf, plans: &[ExecutionPlan]) -> Result<Outcome, Failure> {
+fn show_log(arguments: &PlansOf, files: &[PlanFile], plans: Vec<LoggedPlan>) -> Result<Outcome, Failure> {
     let names: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
-    let logged = |plan: &ExecutionPlan| LoggedPlan { at: plan.at.clone(), hash: plan.hash() };
     let log = PlanLog {
         subject: names.join(" and "),
-        plans: plans.iter().map(logged).collect(),
-        queries: by_query(plans),
+        queries: by_query(&plans),
+        left_out: files.iter().flat_map(|file| file.left_out.clone()).collect(),
+        plans,
     };
     show(arguments, &log_document(&log), || bundle::json(&log))
 }
 
-/// Returns the plans to compare of a query in the list.
-fn of_query(number: &str, mut plans: Vec<ExecutionPlan>) -> Result<Vec<ExecutionPlan>, Failure> {
-    let queries = by_query(&plans);
+/// Returns the places of the plans to compare of a query in the list.
+fn of_query(number: &str, plans: &[LoggedPlan]) -> Result<Vec<usize>, Failure> {
+    let queries = by_query(plans);
     let chosen = number.parse::<usize>().ok().and_then(|number| queries.get(number.checked_sub(1)?));
-    let Some(chosen) = chosen else {
-        return Err(Failure::usage(format!(
+    chosen.map(|chosen| chosen.pair(plans)).ok_or_else(|| {
+        Failure::usage(format!(
             "--query {number}: expected the number of a query, from 1 to {}; a file with a query needs --target",
             queries.len()
-        )));
-    };
-    let pair = chosen.pair(&plans);
-    let mut named = Vec::new();
-    for at in pair {
-        let empty = ExecutionPlan::of(plans[at].source, plans[at].tree, Vec::new());
-        named.push(std::mem::replace(&mut plans[at], empty));
-    }
-    Ok(named)
+        ))
+    })
 }
 
-fn of_files(arguments: &PlansOf) -> Result<Vec<ExecutionPlan>, Failure> {
-    let mut plans = Vec::new();
-    for file in &arguments.files {
-        let is_of_bundle = file.is_dir() || !file.exists() && file.to_string_lossy().contains(':');
-        plans.extend(if is_of_bundle { of_bundle(&file.to_string_lossy())? } else { of_file(file)? });
-    }
-    Ok(plans)
+/// Returns the plans at these places of all files together.
+fn some_of(files: &[PlanFile], places: Vec<usize>) -> Result<Vec<ExecutionPlan>, Failure> {
+    let all: Vec<(&PlanFile, usize)> =
+        files.iter().flat_map(|file| (0..file.plans.len()).map(move |at| (file, at))).collect();
+    let read = |(file, at): (&PlanFile, usize)| file.plan(at);
+    let plans = places.into_iter().map(|at| read(all[at])).collect::<Result<Vec<_>, _>>();
+    plans.map_err(|error| Failure::run(error.to_string()))
 }
 
-fn of_file(file: &Path) -> Result<Vec<ExecutionPlan>, Failure> {
-    let read = Source::read(file).and_then(|source| plan::read(&source));
-    read.map_err(|error| Failure::run(error.to_string()))
+fn of_file(file: &Path) -> Result<PlanFile, Failure> {
+    if file.is_dir() || !file.exists() && file.to_string_lossy().contains(':') {
+        return of_bundle(&file.to_string_lossy()).map(PlanFile::of);
+    }
+    Source::read(file).and_then(PlanFile::read).map_err(|error| Failure::run(error.to_string()))
 }
 
 /// Reads the plan that a study kept of an arm, otherwise the one that its typical run printed.

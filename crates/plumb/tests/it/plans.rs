@@ -148,8 +148,11 @@ fn plans_of_a_log_are_listed_by_query_and_compared_by_number() {
     };
     let (index, table) = ("Index Scan using t_pkey on t", "Seq Scan on t");
     let log = [entry(1, 2, index), entry(2, 2, index), entry(3, 80, table), entry(4, 90, table)].concat();
-    fs::write(here.join("server.log"), log).expect("a file");
+    fs::write(here.join("server.log"), &log).expect("a file");
     insta::assert_snapshot!(page(here, &["server.log"]));
+    fs::write(here.join("cut.log"), format!("{log}{}", &log[..140])).expect("a file");
+    let of_cut = page(here, &["cut.log"]);
+    assert!(of_cut.contains("1 of 5 entries are left out, such as cut.log line 13: "), "{of_cut}");
     let compared = page(here, &["server.log", "--query", "1"]);
     let answer = compared.lines().next().unwrap_or_default();
     assert!(

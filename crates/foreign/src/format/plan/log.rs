@@ -11,6 +11,7 @@
 //! [`unpacked`] makes the first form of the others, so that the readers of plans know only that.
 
 use super::postgres::elapsed;
+use plumb_findings::plans::LoggedPlan;
 use plumb_record::plan::ExecutionPlan;
 use std::borrow::Cow;
 
@@ -61,10 +62,20 @@ impl LogEntry {
 
     /// Takes a further line of the statement.
     pub fn goes_on(&mut self, text: &str) {
-        if let Some(query) = self.query.as_mut().filter(|query| query.len() < QUERY_MOST) {
+        let is_of_query = |query: &&mut String| {
+            query.len() < QUERY_MOST && !text.trim_start().starts_with("Query Parameters: ")
+        };
+        if let Some(query) = self.query.as_mut().filter(is_of_query) {
             query.push(' ');
             query.push_str(text.trim());
         }
+    }
+
+    /// Returns the entry with the hash of another one's plan.
+    pub fn logged(self, plan: &LoggedPlan) -> LoggedPlan {
+        let seconds = self.duration_ms.map_or(0.0, |ms| elapsed(ms).value);
+        let (hash, first) = (plan.hash.clone(), plan.first.clone());
+        LoggedPlan { at: self.at, query: self.query.unwrap_or_default(), seconds, hash, first }
     }
 
     pub fn is_logged(&self) -> bool {
@@ -79,6 +90,11 @@ impl LogEntry {
         plan.at = self.at;
         plan.query.push_str(&self.query.unwrap_or_default());
     }
+}
+
+/// True for the first line of an entry with a plan.
+pub(super) fn begins(line: &str) -> bool {
+    (line.ends_with(PLAN) || line.starts_with('{') && line.contains(PLAN)) && line.contains("duration: ")
 }
 
 fn milliseconds(text: &str) -> Option<f64> {

@@ -7,8 +7,9 @@
 //! | `text` | EXPLAIN | `(cost=`, `(actual `, an operator above others |
 //! | `xplan` | DBMS_XPLAN with bars, also wrapped, or with tabs; SQL Monitor | `Id`, `Operation` |
 //!
-//! `log` has the entries of auto_explain in the three forms of a server's log, and `client` what
-//! psql, pgAdmin and pages put around the lines of a plan.
+//! `file` has the plans of a file, which may be a log of thousands. `log` has the entries of
+//! auto_explain in the three forms of a server's log, and `client` what psql, pgAdmin and pages put
+//! around the lines of a plan.
 //!
 //! `postgres` has what both forms of EXPLAIN share, so that one plan read from either is the same.
 //!
@@ -19,6 +20,7 @@
 //! ends in its middle is refused, because half a tree matches nothing.
 
 mod client;
+mod file;
 mod json;
 mod log;
 mod markup;
@@ -26,6 +28,7 @@ mod postgres;
 mod text;
 pub(crate) mod xplan;
 
+pub use file::{COMPARED_MOST, PlanFile};
 pub(crate) use text::has_figures;
 
 use crate::source::{ForeignError, Source};
@@ -68,12 +71,16 @@ pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
     if plans.is_empty() {
         return Err(ForeignError::NoPlan { path: path(), seen: other_form(part.text) });
     }
-    let file = source.path.file_name().unwrap_or(source.path.as_os_str()).to_string_lossy();
+    let file = file_name(source);
     let count = plans.len();
     for (number, plan) in (1..).zip(&mut plans).filter(|(_, plan)| plan.name.is_empty()) {
         plan.name = if count == 1 { file.to_string() } else { format!("{file} ({number})") };
     }
     Ok(plans)
+}
+
+fn file_name(source: &Source) -> Cow<'_, str> {
+    source.path.file_name().unwrap_or(source.path.as_os_str()).to_string_lossy()
 }
 
 /// Reads the plans of a JSON text that a server printed.
@@ -85,8 +92,15 @@ pub fn read_json(printed: &str) -> Result<Vec<ExecutionPlan>, String> {
 }
 
 fn of_lines(lines: &Lines<'_>) -> Result<Vec<ExecutionPlan>, Fault> {
-    let borrowed = || lines.iter().map(|(number, line)| (*number, Cow::Borrowed(*line))).collect::<Vec<_>>();
-    let lines = log::unpacked(lines).unwrap_or_else(borrowed);
+    of_messages(log::unpacked(lines).unwrap_or_else(|| borrowed(lines)))
+}
+
+fn borrowed<'a>(lines: &Lines<'a>) -> Vec<Numbered<'a>> {
+    lines.iter().map(|(number, line)| (*number, Cow::Borrowed(*line))).collect()
+}
+
+/// Reads the plans of lines in the form of a server's log or of a client.
+fn of_messages(lines: Vec<Numbered<'_>>) -> Result<Vec<ExecutionPlan>, Fault> {
     if has(&lines, "<Node-Type>") {
         return of_documents(markup::xml(&client::plain(lines))?);
     }
@@ -129,21 +143,39 @@ fn unknown_operator(line: u32, operation: &str) -> Fault {
     Fault { line, why: format!("{NO_OPERATOR} `{short}`") }
 }
 
-/// Forms that are recognised and not read: words that a text of the form has.
-const OTHER_FORMS: [(&str, &[&str]); 9] = [
+/// Forms that are recognised and not read: words that a text of the form has, and after a `!`
+/// those that it lacks.
+const OTHER_FORMS: [(&str, &[&str]); 24] = [
     ("a row source of TKPROF", &["Row Source Operation"]),
-    ("EXPLAIN FORMAT=TREE of MySQL", &["-> ", " (cost=", " rows="]),
+    ("a plan of TKPROF", &["Rows     Execution Plan"]),
+    ("a report of TKPROF", &["TKPROF: "]),
+    ("a plan of AUTOTRACE before Oracle 10", &["Execution Plan", "SELECT STATEMENT Optimizer"]),
+    // PostgreSQL has a width behind the rows.
+    ("EXPLAIN FORMAT=TREE of MySQL", &["-> ", " rows=", "!width=", "!\"", "!QUERY PLAN", "!Index Cond"]),
     ("EXPLAIN of MySQL", &["select_type", "possible_keys"]),
     ("EXPLAIN FORMAT=JSON of MySQL", &["\"query_block\""]),
+    ("EXPLAIN FORMAT=JSON of MySQL", &["\"query_plan\"", "\"access_type\""]),
+    ("EXPLAIN of Redshift", &["XN ", "(cost="]),
+    ("EXPLAIN of Greenplum", &[" Motion ", "(slice"]),
     ("a plan of SQL Server", &["|--", "OBJECT:("]),
+    ("a plan of SQL Server", &["|--", "DEFINE:("]),
+    ("a plan of SQL Server", &["|--Constant Scan"]),
     ("a plan of SQL Server", &["ShowPlanXML"]),
     ("an XML report of SQL Monitor", &["<report", "sql_monitor"]),
     ("EXPLAIN QUERY PLAN of SQLite", &["QUERY PLAN", "--SCAN "]),
+    ("EXPLAIN QUERY PLAN of SQLite", &["QUERY PLAN", "--SEARCH "]),
+    ("EXPLAIN QUERY PLAN of SQLite", &["0|0|0|S"]),
     ("a plan of DuckDB", &["┌─", "SEQ_SCAN"]),
+    ("a plan of MongoDB", &["\"winningPlan\""]),
+    ("a plan of Spark", &["== Physical Plan =="]),
+    ("a plan of Trino", &["Fragment 0 ["]),
+    ("EXPLAIN of CockroachDB", &["distribution: ", "vectorized: "]),
+    ("a plan of Db2", &["Access Plan:", "Total Cost:"]),
 ];
 
 fn other_form(text: &str) -> Option<&'static str> {
-    let found = OTHER_FORMS.iter().find(|(_, words)| words.iter().all(|word| text.contains(word)));
+    let has = |word: &&str| word.strip_prefix('!').map_or(text.contains(word), |word| !text.contains(word));
+    let found = OTHER_FORMS.iter().find(|(_, words)| words.iter().all(has));
     found.map(|(form, _)| *form)
 }
 

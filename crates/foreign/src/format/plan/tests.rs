@@ -400,6 +400,18 @@ fn other_programs_are_named() {
         refused("| id | select_type | table | possible_keys |\n"),
         refused("  |--Clustered Index Scan(OBJECT:([d].[dbo].[t].[pk]))\n"),
         refused("QUERY PLAN\n`--SCAN t\n"),
+        refused("QUERY PLAN\n`--SEARCH t USING INDEX i (a=?)\n"),
+        refused("-> Limit: 200 row(s)  (actual time=4.2..4.3 rows=200 loops=1)\n    -> Table scan on t\n"),
+        refused(
+            "XN Hash Join  (cost=1..3 rows=1 width=8)\n  ->  XN Seq Scan on t  (cost=0..1 rows=1 width=8)\n",
+        ),
+        refused(
+            "Gather Motion 3:1  (slice1; segments: 3)  (cost=0..1 rows=1 width=4)\n  ->  Seq Scan on t\n",
+        ),
+        refused("YB Sort  (cost=0..1 rows=1 width=4)\n  ->  YB Seq Scan on t  (cost=0..1 rows=1 width=4)\n"),
+        refused("  |--Compute Scalar(DEFINE:([Expr1003]=[a]))\n       |--Constant Scan\n"),
+        refused("Rows     Execution Plan\n-------  ----\n      0  SELECT STATEMENT   MODE: ALL_ROWS\n"),
+        refused("Execution Plan\n----\n   0      SELECT STATEMENT Optimizer=CHOOSE (Cost=2 Card=14)\n"),
     ];
     insta::assert_snapshot!(cases.join("\n"));
 }
