@@ -277,7 +277,7 @@ fn found<'p>(plans: &'p Plans, row: &PlanRow) -> Vec<Option<&'p PlanOperation>> 
 
 /// Returns a table of these figures; `None` if no arm has one.
 fn figures_side_by_side(plans: &Plans, figures: &[Shown]) -> Option<Table> {
-    let mut table = Table::default().text(["Operation"]);
+    let mut table = Table::default().wrapped("Operation", NAMED);
     let operations = || plans.arms.iter().flat_map(|arm| &arm.plan.operations);
     let has_figure = |(_, of): &&Shown| operations().any(|operation| !of(operation).is_empty());
     let figures: Vec<&Shown> = figures.iter().filter(has_figure).collect();
@@ -300,7 +300,10 @@ fn figures_side_by_side(plans: &Plans, figures: &[Shown]) -> Option<Table> {
 
 /// Returns a line for each further figure that differs.
 fn details_side_by_side(plans: &Plans) -> Option<Table> {
-    let mut table = Table::default().text(["Operation", "Figure"]).with_caption("Other figures that differ");
+    let mut table = Table::default()
+        .wrapped("Operation", NAMED)
+        .text(["Figure"])
+        .with_caption("Other figures that differ");
     for number in 1..=plans.arms.len() {
         table = table.column(Column::number(number.to_string()));
     }
@@ -468,6 +471,8 @@ fn indented(operation: &PlanOperation) -> String {
     format!("{:indent$}{}", "", operation.titled())
 }
 
+/// Letters of a hash with an arrow behind it.
+const HASH: usize = 19;
 /// Most queries of a list.
 const QUERIES_MOST: usize = 100;
 
@@ -490,7 +495,8 @@ pub fn log_document(log: &PlanLog) -> Document {
         .numbers(["#"])
         .wrapped("Query", 60)
         .numbers(["Count", "Total", "Median", "Most", "Plans"])
-        .text(["Plan hash", "Changed at"])
+        .wrapped("Plan hash", HASH)
+        .wrapped("Changed at", HASH)
         .numbers(["Times slower"]);
     let changed = log.queries.iter().filter(|query| query.change.is_some()).count();
     for (number, query) in (1..).zip(log.queries.iter().take(QUERIES_MOST)) {
