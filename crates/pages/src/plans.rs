@@ -487,6 +487,20 @@ pub struct PlanLog {
     pub left_out: Vec<String>,
 }
 
+/// Returns the section of the queries without its table.
+fn queries_section(log: &PlanLog) -> Section {
+    let further = log.queries.len().saturating_sub(QUERIES_MOST);
+    let left_out = log.left_out.first().map_or_else(String::new, |first| {
+        let count = log.left_out.len();
+        format!("{count} of {} entries are left out, such as {first}", log.plans.len() + count)
+    });
+    Section::front("queries", "Queries")
+        .note("by total time; literals are left out; `--query N` shows the two plans around the change, otherwise the fastest and the slowest")
+        .note("times slower is the ratio of the medians of all executions with each plan; only what the log has is counted")
+        .note(if further == 0 { String::new() } else { format!("{further} further queries are in --json") })
+        .note(left_out)
+}
+
 /// Returns the page of a log: its queries, and where the plan of one changed.
 #[must_use]
 pub fn log_document(log: &PlanLog) -> Document {
@@ -532,15 +546,6 @@ pub fn log_document(log: &PlanLog) -> Document {
         },
     );
     let (plans, queries) = (log.plans.len(), log.queries.len());
-    let further = queries.saturating_sub(QUERIES_MOST);
-    let section = Section::front("queries", "Queries")
-        .note("by total time; literals are left out; `--query N` shows the two plans around the change, otherwise the fastest and the slowest")
-        .note("times slower is the ratio of the medians of all executions with each plan; only what the log has is counted")
-        .note(if further == 0 { String::new() } else { format!("{further} further queries are in --json") })
-        .note(log.left_out.first().map_or_else(String::new, |first| {
-            let (all, count) = (plans + log.left_out.len(), log.left_out.len());
-            format!("{count} of {all} entries are left out, such as {first}")
-        }));
     Document {
         title: format!(
             "{plans} plans, {queries} {}: {worst}",
@@ -556,7 +561,7 @@ pub fn log_document(log: &PlanLog) -> Document {
         basis: format!("queries with several plans: {changed} of {queries}"),
         reasons: Vec::new(),
         headline: Vec::new(),
-        sections: vec![section.table(table)],
+        sections: vec![queries_section(log).table(table)],
         summary: Summary { subject: log.subject.clone(), ..Summary::default() },
         footer: "auto_explain logs only executions above its threshold: a count is not that of all."
             .to_string(),

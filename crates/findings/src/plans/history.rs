@@ -19,7 +19,7 @@ pub struct LoggedPlan {
     /// Time at which the log has it; otherwise empty.
     pub at: String,
     pub hash: String,
-    /// Statement; otherwise empty.
+    /// Empty for a plan that was printed without its statement.
     #[serde(skip)]
     pub query: String,
     #[serde(skip)]

@@ -143,8 +143,8 @@ fn unknown_operator(line: u32, operation: &str) -> Fault {
     Fault { line, why: format!("{NO_OPERATOR} `{short}`") }
 }
 
-/// Forms that are recognised and not read: words that a text of the form has, and after a `!`
-/// those that it lacks.
+/// Forms that are recognised and not read, each with words that a text of the form has. A text that
+/// has the word behind a `!` is of another form.
 const OTHER_FORMS: [(&str, &[&str]); 24] = [
     ("a row source of TKPROF", &["Row Source Operation"]),
     ("a plan of TKPROF", &["Rows     Execution Plan"]),
