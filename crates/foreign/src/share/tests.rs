@@ -109,6 +109,17 @@ fn a_plan_in_each_form_is_copied_as_a_plan_without_its_names() {
 }
 
 #[test]
+fn an_operator_of_an_extension_is_copied_without_its_name() {
+    let plan = " Custom Scan (PayScan) on payroll  (cost=0.00..1.00 rows=4 width=4) (actual time=0.010..0.020 rows=4 loops=1)\n   \
+                ->  Seq Scan on service s  (cost=0.00..1.00 rows=4 width=4) (actual time=0.010..0.020 rows=4 loops=1)\n         \
+                Filter: (name = 'secret'::text)\n";
+    let copy =
+        copy(&Source::of(Path::new("x"), plan.as_bytes()), READERS, &mut Tokens::new([])).expect("a plan");
+    assert!(copy.contains("Custom Scan (") && copy.contains("Seq Scan on "), "{copy}");
+    assert!(!["PayScan", "payroll", "service", "secret"].iter().any(|name| copy.contains(name)), "{copy}");
+}
+
+#[test]
 fn the_value_of_a_setting_is_judged_by_its_name() {
     let mut document = serde_json::json!([
         { "name": "system_identifier", "reset_val": "7519699158791311394" },

@@ -156,3 +156,16 @@ fn a_tool_without_db_time_has_no_findings() {
         assert!(findings(text).is_empty());
     }
 }
+
+#[test]
+fn the_processors_are_named_where_they_are_the_largest_part() {
+    let busy =
+        only(&report(7200.0, 4800.0, &[("db file sequential read", 1_000_000, 2300.0, 2.3, "User I/O")]));
+    let found = busy.record.expect("an interval").findings;
+    let cpu = found.iter().find(|finding| finding.rule == "R24").expect("CPU");
+    assert_eq!(cpu.what, "CPU is 67% of DB time");
+    assert!(cpu.evidence.contains("User I/O, is 32%"), "{}", cpu.evidence);
+    let waiting =
+        only(&report(7200.0, 2300.0, &[("db file sequential read", 1_000_000, 4800.0, 4.8, "User I/O")]));
+    assert!(waiting.record.expect("an interval").findings.iter().all(|finding| finding.rule != "R24"));
+}

@@ -291,7 +291,7 @@ fn terse_output_is_read_with_its_percentiles() {
     assert!((value("mean") - 180e-6).abs() < 1e-12 && (value("latency") - 184e-6).abs() < 1e-12);
     assert_eq!(report.sheet("percentiles").expect("percentiles").rows.len(), 2);
     assert!(outcomes(&report, "io_bytes / runtime = bw").iter().all(|of| *of == Consistent::Holds));
-    assert_eq!(report.answers[0].value, "5,120 IOPS, 20.00 MB/s");
+    assert_eq!(report.answers[0].value, "5,120 IOPS, 20.00 MiB/s");
     assert!(report.answers[0].aside.contains("p99 400.0 us"), "{:?}", report.answers);
     let two = one(&(terse("0") + &terse("5")));
     assert_eq!(two.sheet("jobs").expect("jobs").rows.len(), 2);
