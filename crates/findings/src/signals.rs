@@ -252,7 +252,7 @@ pub struct JobSignals {
     pub runtime_s: f64,
     /// Number of the errors of the whole test.
     pub errors: usize,
-    /// The first of them.
+    /// Text of the first error; empty without one.
     pub error: String,
 }
 

@@ -206,13 +206,13 @@ fn state(imported: &Imported) -> (State, String) {
         _ => (format!("ADDS UP BUT FOR {habits} OF {asked}"), Tone::Open),
     };
     let mut basis = vec![format!("{held} of {asked} of its own checks held")];
-    let mut say = |number: u64, what: &str| {
-        basis.extend((number > 0).then(|| format!("{number} {what}")));
+    let mut say = |number: u64, [one, many]: [&str; 2]| {
+        basis.extend((number > 0).then(|| format!("{number} {}", if number == 1 { one } else { many })));
     };
-    say(habits, "differ by what a known habit explains");
-    say(failed, "contradictions");
-    say(impossible, "impossible");
-    say(count(imported, Consistent::NotAsked), "lack a figure");
+    say(habits, ["differs by what a known habit explains", "differ by what a known habit explains"]);
+    say(failed, ["contradiction", "contradictions"]);
+    say(impossible, ["impossible"; 2]);
+    say(count(imported, Consistent::NotAsked), ["lacks a figure", "lack a figure"]);
     // The figures of a run that failed may add up, and are those of a failed run.
     let (word, tone) = match imported.failed.is_empty() {
         true => (word, tone),

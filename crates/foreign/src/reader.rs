@@ -218,8 +218,7 @@ impl<'s> Bounds<'s> {
         if parts > PARTS_MOST { Err(bounds.error(PARTS_MOST, "reports")) } else { Ok(bounds) }
     }
 
-    /// Counts what a report has; fails if it is too much, or if the report is not whole because of
-    /// its bounds.
+    /// Counts the tables of a report. Fails if there are too many, or if a bound cut one off.
     pub(crate) fn add(&mut self, report: &Report) -> Result<(), ForeignError> {
         self.cells += report.cells();
         self.sheets += report.sheets.len();

@@ -284,6 +284,11 @@ fn measures(tokens: &mut Tokens, value: &mut Value) {
 /// Copies the file of a claim; `None` of another file.
 #[must_use]
 pub fn of_claim(text: &str, tokens: &mut Tokens) -> Option<String> {
+    /// The claims that ship have 3 KB.
+    const BYTES_MOST: usize = 1 << 20;
+    if text.len() > BYTES_MOST {
+        return None;
+    }
     let mut values: Table = toml::from_str(text).ok()?;
     if !(values.contains_key("statement") && values.contains_key("source")) {
         return None;
@@ -377,5 +382,42 @@ fn hidden(tokens: &mut Tokens, value: &mut Value) {
         Value::Array(list) => list.iter_mut().for_each(|value| hidden(tokens, value)),
         Value::Table(fields) => fields.iter_mut().for_each(|(_, value)| hidden(tokens, value)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_keeps_its_figures_and_answers_and_loses_every_name() {
+        let text = "\
+statement = \"Payroll is 7.5% faster; 'sesame' is the word\"
+customer-acme = \"acme\"
+[source]
+title = \"Payroll\"
+date = \"2010-12\"
+[figures]
+payrun = { text = \"4 s\" } # acme
+payfast = { text = \"2 s\", by = \"critic\", acme = \"acme\" }
+[[relation]]
+rule = \"faster\"
+from = \"payrun\"
+to = \"payfast\"
+by = \"payrun\"
+[stated]
+runs = 1
+reproducible = \"withheld\"
+spread = \"acme\"
+";
+        let mut tokens = Tokens::new([]);
+        let copy = of_claim(text, &mut tokens).expect("a claim");
+        for name in ["acme", "Payroll", "payrun", "payfast", "sesame"] {
+            assert!(!copy.contains(name), "{name}: {copy}");
+        }
+        for kept in ["4 s", "2010-12", "critic", "faster", "withheld", "runs = 1"] {
+            assert!(copy.contains(kept), "{kept}: {copy}");
+        }
+        assert_eq!(tokens.dropped, 2);
     }
 }

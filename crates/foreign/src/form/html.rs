@@ -40,13 +40,14 @@ pub fn tables(part: &SourcePart<'_>) -> Vec<PageTable> {
     let mut page = Page::default();
     {
         let page = &mut page;
-        let read = |event: CallbackEvent<'_>, span: Span<usize>| -> Option<Infallible> {
+        // The reader refuses a page with more, so that the rest is not read.
+        let read = |event: CallbackEvent<'_>, span: Span<usize>| -> Option<()> {
             page.event(&event, part, span.start);
-            None
+            (page.cells > CELLS_MOST || page.tables.len() > SHEETS_MOST).then_some(())
         };
         let mut emitter = CallbackEmitter::new(read);
         emitter.naively_switch_states(true);
-        Tokenizer::new_with_emitter(part.text, emitter).for_each(drop);
+        let _ = Tokenizer::new_with_emitter(part.text, emitter).next();
     }
     page.end_table();
     page.tables

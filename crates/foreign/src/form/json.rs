@@ -102,10 +102,23 @@ impl Json {
     /// Returns the keys of the first object of a list, in the order of the document.
     #[must_use]
     pub fn keys(&self, list: &str) -> Vec<String> {
-        let object = place(list, 0) + "/";
-        let mut own: Vec<(u32, &str)> =
-            self.leaves_below(&object).map(|(key, leaf)| (leaf.number, key)).collect();
-        own.retain(|(_, key)| !key.contains('/'));
+        let object = place(list, 0);
+        let own = self.members(&object);
+        own.into_iter().filter(|key| self.get(&format!("{object}/{}", escaped(key))).is_some()).collect()
+    }
+
+    /// Returns the keys of an object, in the order of the document.
+    #[must_use]
+    pub fn members(&self, object: &str) -> Vec<String> {
+        let object = format!("{object}/");
+        let mut own: Vec<(u32, &str)> = Vec::new();
+        for (path, leaf) in self.leaves_below(&object) {
+            let key = path.split('/').next().unwrap_or(path);
+            match own.last_mut().filter(|(_, last)| *last == key) {
+                Some((number, _)) => *number = leaf.number.min(*number),
+                None => own.push((leaf.number, key)),
+            }
+        }
         own.sort_unstable();
         own.into_iter().map(|(_, key)| key.replace("~1", "/")).collect()
     }

@@ -603,7 +603,7 @@ impl Open {
         let is_figure = |cell: &Printed| {
             cell.raw.is_empty() || is_number(&cell.raw) || cell.raw == "N/A" || cell.raw.starts_with('#')
         };
-        // A line of figures; of segments it has the object before them: `T1  TABLE  18  18  40  2.5`.
+        // Of segments a line of figures has the object before them: `T1  TABLE  18  18  40  2.5`.
         let figures = cells.iter().filter(|cell| is_number(&cell.raw)).count();
         let is_of_object =
             !self.record.is_empty() && figures >= 2 && cells.last().is_some_and(|last| is_number(&last.raw));

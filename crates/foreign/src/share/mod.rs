@@ -89,9 +89,9 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
     Ok(copied)
 }
 
-/// True if a document has no more values than are kept: a value takes up to a hundred bytes.
+/// True if a document has no more values than are kept: an object takes up to 700 bytes.
 fn is_small(text: &str) -> bool {
-    const VALUES_MOST: usize = 4_000_000;
+    const VALUES_MOST: usize = 1_000_000;
     text.trim_start().starts_with(['{', '['])
         && text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() <= VALUES_MOST
 }

@@ -23,6 +23,8 @@ fn said(text: &str) -> Vec<String> {
         let findings = import.record.iter().flat_map(|record| &record.findings);
         said.extend(findings.map(|finding| format!("{} {:?}", finding.rule, finding.saves_ns)));
     }
+    // Keys of a copied document are sorted, and with them its tables.
+    said.sort();
     said
 }
 

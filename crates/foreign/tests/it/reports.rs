@@ -304,6 +304,9 @@ fn a_global_report_is_checked_between_its_sections() {
         (3_000_000, 1_440_000_000_000, 1)
     );
     assert_eq!(with(&import.report.checks, Fails), [("IOStat = IO Profile", "reads by functions")]);
+    // The heading of the column has the unit.
+    let elapsed = import.imported.answers.iter().find(|answer| answer.name == "Elapsed");
+    assert_eq!(elapsed.expect("an interval").value, "3601.20 s");
 }
 
 #[test]

@@ -397,6 +397,15 @@ pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
 /// Figures of each entry as measures of the record, because fio has no events and no statistics.
 fn fill(report: &Report, record: &mut Record) {
     measures(&figures(report), record);
+    // A single job is all jobs of its direction: two files compare although their jobs have other
+    // names.
+    let jobs = Job::all(report);
+    for direction in ["read", "write", "trim", "mixed"] {
+        let own: Vec<&Job<'_>> = jobs.iter().filter(|job| job.direction == direction).collect();
+        if own.len() == 1 {
+            measures(&of_all(direction, &own), record);
+        }
+    }
     for sheet in report.sheets_of("jobs") {
         record.settings.extend(settings(sheet));
     }

@@ -20,7 +20,7 @@ use crate::figure::sheet::{Figure, Printed, Sheet, SheetHead, SheetRow, added};
 use crate::figure::shown::scaled;
 use crate::form::json;
 use crate::format::sections::with_columns;
-use crate::reader::{Begins, Fill, Reader};
+use crate::reader::{Begins, CELLS_MOST, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::bound::REQUEST_RATE_MOST;
@@ -181,6 +181,10 @@ fn of_json(part: &SourcePart<'_>) -> Report {
 fn ended(mut report: Report) -> Report {
     report.run.title = "DEVICE STATISTICS".to_string();
     report.run.workload = report.run.host.clone();
+    // It will be refused.
+    if report.cells() > CELLS_MOST {
+        return report;
+    }
     // Without stamps no column is for them.
     for sheet in &mut report.sheets {
         let has_stamp = |row: &SheetRow| row.cells.first().is_some_and(|cell| !cell.raw.is_empty());

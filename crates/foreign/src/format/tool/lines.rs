@@ -267,10 +267,10 @@ impl Walk {
         let has_decimals = self.format.stamped && cells.iter().any(is_comma);
         let comma = if has_decimals { Comma::Decimals } else { Comma::Groups };
         let Some(cells) = fitted(cells, &self.columns, table, comma) else { return false };
+        self.cells += self.columns.len();
         if self.is_kept {
             let own = cells.into_iter().map(|raw| Printed { raw, line });
             let stamp = self.format.stamped.then(|| self.stamp.clone());
-            self.cells += self.columns.len();
             self.report.sheets[sheet].comma = comma;
             self.report.sheets[sheet].push(line, stamp.into_iter().chain(own).collect());
         }
