@@ -11,7 +11,7 @@
 //!
 //! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
-use crate::figure::sheet::Sheet;
+use crate::figure::sheet::{SHEETS_MOST, Sheet};
 use crate::kinds;
 use crate::report::Report;
 use crate::source::{ForeignError, LINES_MOST, Source, SourcePart};
@@ -144,8 +144,6 @@ pub const PASTED: &str = "pasted tables";
 
 /// Reports of a file at most: their ranges are compared with each other.
 const PARTS_MOST: usize = 1000;
-/// Tables of a file at most. The largest report seen has 700.
-pub(crate) const SHEETS_MOST: usize = 20_000;
 
 /// Bytes of a page that decide its reader.
 const HEAD_BYTES: usize = 64 << 10;

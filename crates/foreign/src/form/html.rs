@@ -9,8 +9,7 @@
 //! columns may have two lines, with spanners in the upper one. Scripts and styles are skipped;
 //! nothing is executed or fetched.
 
-use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark};
-use crate::reader::SHEETS_MOST;
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark, SHEETS_MOST};
 use crate::source::SourcePart;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};

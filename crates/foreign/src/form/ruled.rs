@@ -19,8 +19,7 @@
 //! A table continues after a page break, which repeats its heading, remarks and ruler. Each line is
 //! read a bounded number of times, so the work is linear in the text.
 
-use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark};
-use crate::reader::SHEETS_MOST;
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark, SHEETS_MOST};
 use plumb_figures::is_number;
 use std::ops::Range;
 

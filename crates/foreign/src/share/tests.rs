@@ -112,9 +112,11 @@ fn a_plan_in_each_form_is_copied_as_a_plan_without_its_names() {
 
 #[test]
 fn an_operator_of_an_extension_is_copied_without_its_name() {
-    let plan = " Custom Scan (PayScan) on payroll  (cost=0.00..1.00 rows=4 width=4) (actual time=0.010..0.020 rows=4 loops=1)\n   \
-                ->  Seq Scan on service s  (cost=0.00..1.00 rows=4 width=4) (actual time=0.010..0.020 rows=4 loops=1)\n         \
-                Filter: (name = 'secret'::text)\n";
+    let figures = "(cost=0.00..1.00 rows=4 width=4) (actual time=0.010..0.020 rows=4 loops=1)";
+    let plan = format!(
+        " Custom Scan (PayScan) on payroll  {figures}\n   ->  Seq Scan on service s  {figures}\n         \
+         Filter: (name = 'secret'::text)\n"
+    );
     let copy =
         copy(&Source::of(Path::new("x"), plan.as_bytes()), READERS, &mut Tokens::new([])).expect("a plan");
     assert!(copy.contains("Custom Scan (") && copy.contains("Seq Scan on "), "{copy}");

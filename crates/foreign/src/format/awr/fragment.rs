@@ -15,11 +15,10 @@
 //! text above it, because authors merge such cells.
 
 use super::{head, page, text};
-use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST};
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, SHEETS_MOST};
 use crate::figure::sheet::{Printed, Sheet, plain};
 use crate::form::ruled;
 use crate::format::sections::{keyed, section_of};
-use crate::reader::SHEETS_MOST;
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::{FigureUnit, is_figure, is_number, unit_of};
