@@ -340,6 +340,10 @@ fn suffix(rest: &str, unit: FigureUnit) -> Option<f64> {
 
 /// Returns the quantity and the base units of a text's own unit; `None` for a bare multiple.
 fn own_unit(rest: &str) -> Option<(Quantity, f64)> {
+    // Most figures have none.
+    if rest.is_empty() {
+        return None;
+    }
     let (size, quantity) = match rest.strip_suffix("/sec").or_else(|| rest.strip_suffix("/s")) {
         Some(size) => (size, Quantity::BytesPerSecond),
         None => (rest, Quantity::Bytes),

@@ -240,7 +240,7 @@ impl PrintedUnit {
 fn is_spelled(own: &str, word: &str) -> bool {
     let same = |word: &str| own == word || own.len() > 1 && own.eq_ignore_ascii_case(word);
     same(word)
-        || own.len() > 2 && same(&format!("{word}s"))
+        || own.len() > 2 && own.strip_suffix(['s', 'S']).is_some_and(|one| one.eq_ignore_ascii_case(word))
         || word.strip_suffix('s').is_some_and(|one| one.len() > 1 && same(one))
 }
 

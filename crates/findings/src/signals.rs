@@ -250,7 +250,10 @@ pub struct JobSignals {
     /// True if the page cache was bypassed; `None` if the options are not printed.
     pub direct: Option<bool>,
     pub runtime_s: f64,
-    pub errors: Vec<String>,
+    /// Number of the errors of the whole test.
+    pub errors: usize,
+    /// Text of the first error; empty without one.
+    pub error: String,
 }
 
 /// Figures of a period. A figure that its source lacks is `None` or empty.

@@ -2,6 +2,7 @@
 
 use crate::figure::rounding::nanoseconds;
 use crate::figure::sheet::{Cell, Sheet};
+use crate::figure::shown::scaled;
 use crate::format::awr::signals;
 use crate::format::fio;
 use crate::format::tool::device;
@@ -10,8 +11,8 @@ use crate::report::{ImportedRun, Report, value};
 use crate::source::{ForeignError, Source};
 use plumb_findings::{Signals, findings};
 use plumb_record::{
-    Consistency, ConsistencyTally, Consistent, Header, Host, Imported, ImportedFigure, ImportedSection,
-    Record, SCHEMA_VERSION,
+    Consistency, ConsistencyTally, Consistent, Header, Host, Imported, ImportedAnswer, ImportedFigure,
+    ImportedSection, Record, SCHEMA_VERSION,
 };
 use plumb_units::path_text;
 use serde::Serialize;
@@ -97,7 +98,7 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
         kind: report.kind.clone(),
         facts: report.facts.clone(),
         failed: report.failed.iter().take(FAILED_MOST).map(|error| error.text.clone()).collect(),
-        answers: report.answers.clone(),
+        answers: answers(&report, &derived),
         derived: derived.len() as u64,
         figures: derived.iter().cloned().chain(figures(&report)).collect(),
         tallies: ConsistencyTally::of(&report.checks),
@@ -130,6 +131,20 @@ fn of(source: &Source, reader: &Reader, report: Report, plumb_version: &str) -> 
     let (record, undated) =
         if record.header.elapsed_ns > 0 { (Some(record), None) } else { (None, Some(record)) };
     Import { report, imported, record, second, undated }
+}
+
+/// Returns the first lines of the page: those of the reader, otherwise its first derived figures.
+fn answers(report: &Report, derived: &[ImportedFigure]) -> Vec<ImportedAnswer> {
+    const MOST: usize = 4;
+    let of = |figure: &ImportedFigure| ImportedAnswer {
+        name: figure.name.clone(),
+        value: scaled(figure.value, &figure.unit),
+        aside: String::new(),
+    };
+    match report.answers.is_empty() {
+        true => derived.iter().take(MOST).map(of).collect(),
+        false => report.answers.clone(),
+    }
 }
 
 fn section(sheet: &Sheet) -> ImportedSection {

@@ -48,50 +48,78 @@ pub fn of_record(
 
 fn document(imported: &Imported, tables: &[StoredTable], findings: Vec<Section>, data: String) -> Document {
     let mut document = page(imported, data);
-    document.sections = own_sections(imported, tables);
+    let (of_rows, others) = of_rows(imported, tables);
+    document.sections = vec![origin(imported), tallies(imported)];
+    document.sections.extend(failures(imported));
+    document.sections.extend(figures(&others));
     document.sections.extend(findings);
-    let of_rows = of_rows(imported);
     document.sections.extend(tables.iter().enumerate().map(|(at, table)| section(at, table, &of_rows)));
     document
 }
 
-/// Figures that follow from the row with a line, by the line and the name of the row.
-type OfRows<'i> = BTreeMap<u32, Vec<(&'i str, &'i str, &'i ImportedFigure)>>;
+/// Figures that follow from single rows, by table and row.
+type OfRows<'i> = BTreeMap<(usize, usize), Vec<(&'i str, &'i ImportedFigure)>>;
 
 fn derived(imported: &Imported) -> &[ImportedFigure] {
     &imported.figures[..(imported.derived as usize).min(imported.figures.len())]
 }
 
-fn of_rows(imported: &Imported) -> OfRows<'_> {
-    let mut of_rows = OfRows::new();
-    for figure in derived(imported) {
-        if let Some((row, what)) = figure.name.split_once(": ") {
-            of_rows.entry(figure.line).or_default().push((row, what, figure));
+/// Returns the derived figures of single rows, and those that belong to none. One figure of a name
+/// that several rows have, such as the mean of a device over its samples, belongs to none of them.
+fn of_rows<'i>(imported: &'i Imported, tables: &[StoredTable]) -> (OfRows<'i>, Vec<&'i ImportedFigure>) {
+    let split = |figure: &'i ImportedFigure| figure.name.split_once(": ");
+    let mut rows: BTreeMap<&str, Vec<(usize, usize)>> =
+        derived(imported).iter().filter_map(split).map(|(name, _)| (name, Vec::new())).collect();
+    let tables = if rows.is_empty() { &[] } else { tables };
+    for (number, table) in tables.iter().enumerate() {
+        for (at, row) in table.rows.iter().enumerate() {
+            for cell in &row.cells {
+                if let Some(own) = rows.get_mut(cell.trim_end_matches(':')) {
+                    own.push((number, at));
+                }
+            }
         }
     }
-    of_rows
+    let mut same: BTreeMap<&str, usize> = BTreeMap::new();
+    derived(imported).iter().for_each(|figure| *same.entry(&figure.name).or_default() += 1);
+    let (mut of_rows, mut others) = (OfRows::new(), Vec::new());
+    for figure in derived(imported) {
+        let place = split(figure).and_then(|(name, what)| {
+            let named = &rows[name];
+            let covers = |(table, row): &&(usize, usize)| tables[*table].rows[*row].has(figure.line);
+            let place = *named.iter().find(covers)?;
+            let of_table = named.iter().filter(|(table, _)| *table == place.0);
+            (same[figure.name.as_str()] > 1 || of_table.take(2).count() == 1).then_some((place, what))
+        });
+        match place {
+            Some((place, what)) => of_rows.entry(place).or_default().push((what, figure)),
+            None => others.push(figure),
+        }
+    }
+    (of_rows, others)
+}
+
+impl StoredRow {
+    fn has(&self, line: u32) -> bool {
+        (self.line..=self.last.max(self.line)).contains(&line)
+    }
 }
 
 /// Returns a table of the report as a section, with the derived columns behind its own.
 fn section(at: usize, stored: &StoredTable, of_rows: &OfRows<'_>) -> Section {
-    let own = |row: &StoredRow| -> Vec<(&str, &ImportedFigure)> {
-        let names: Vec<&str> = row.cells.iter().map(|cell| cell.trim_end_matches(':')).collect();
-        let of_lines = of_rows.range(row.line..=row.last.max(row.line)).flat_map(|(_, of)| of);
-        of_lines.filter(|(of, ..)| names.contains(of)).map(|(_, what, figure)| (*what, *figure)).collect()
-    };
+    let none = Vec::new();
+    let own = |row: usize| of_rows.get(&(at, row)).unwrap_or(&none);
     let mut added: Vec<&str> = Vec::new();
-    for row in &stored.rows {
-        for (what, _) in own(row) {
-            if !added.contains(&what) {
-                added.push(what);
-            }
+    for (what, _) in (0..stored.rows.len()).flat_map(own) {
+        if !added.contains(what) {
+            added.push(what);
         }
     }
     let columns = (0..stored.columns.len()).map(|column| stored.column(column));
     let marked = added.iter().map(|what| Column::number(in_lines(&format!("+ {what}"), TITLE_LEAST)));
     let mut table = Table::new(columns.chain(marked).collect());
-    for row in &stored.rows {
-        let derived = own(row);
+    for (number, row) in stored.rows.iter().enumerate() {
+        let derived = own(number);
         let of = |what: &&str| {
             let figure = derived.iter().find(|(own, _)| own == what);
             Cell::from(figure.map_or(String::new(), |(_, figure)| scaled(figure.value, &figure.unit)))
@@ -103,10 +131,26 @@ fn section(at: usize, stored: &StoredTable, of_rows: &OfRows<'_>) -> Section {
         false => visible(&stored.heading).into_owned(),
     };
     let section = Section::detail(format!("table-{}", at + 1), title);
-    let section = stored.notes.iter().fold(section, |section, note| section.note(visible(note)));
+    let section =
+        notes(&stored.notes).into_iter().fold(section, |section, note| section.note(visible(&note)));
     let section =
         if added.is_empty() { section } else { section.note("columns with + follow from the others") };
     section.table(table)
+}
+
+/// Returns the remarks of a table without their arrows; the second line of one goes on behind it.
+fn notes(lines: &[String]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for line in lines {
+        match (line.trim_start().strip_prefix("->"), notes.last_mut()) {
+            (None, Some(above)) => {
+                above.push(' ');
+                above.push_str(line.trim());
+            }
+            (own, _) => notes.push(own.unwrap_or(line).trim().to_string()),
+        }
+    }
+    notes
 }
 
 impl StoredTable {
@@ -162,13 +206,13 @@ fn state(imported: &Imported) -> (State, String) {
         _ => (format!("ADDS UP BUT FOR {habits} OF {asked}"), Tone::Open),
     };
     let mut basis = vec![format!("{held} of {asked} of its own checks held")];
-    let mut say = |number: u64, what: &str| {
-        basis.extend((number > 0).then(|| format!("{number} {what}")));
+    let mut say = |number: u64, [one, many]: [&str; 2]| {
+        basis.extend((number > 0).then(|| format!("{number} {}", if number == 1 { one } else { many })));
     };
-    say(habits, "differ by what a known habit explains");
-    say(failed, "contradictions");
-    say(impossible, "impossible");
-    say(count(imported, Consistent::NotAsked), "lack a figure");
+    say(habits, ["differs by what a known habit explains", "differ by what a known habit explains"]);
+    say(failed, ["contradiction", "contradictions"]);
+    say(impossible, ["impossible"; 2]);
+    say(count(imported, Consistent::NotAsked), ["lacks a figure", "lack a figure"]);
     // The figures of a run that failed may add up, and are those of a failed run.
     let (word, tone) = match imported.failed.is_empty() {
         true => (word, tone),
@@ -210,13 +254,6 @@ fn page(imported: &Imported, data: String) -> Document {
     }
 }
 
-fn own_sections(imported: &Imported, tables: &[StoredTable]) -> Vec<Section> {
-    let mut sections = vec![origin(imported), tallies(imported)];
-    sections.extend(failures(imported));
-    sections.extend(figures(imported, tables));
-    sections
-}
-
 fn origin(imported: &Imported) -> Section {
     let mut facts = Facts::default();
     facts.add("File", &imported.file);
@@ -231,7 +268,9 @@ fn origin(imported: &Imported) -> Section {
     }
     let mut table = Table::default().text(["Fact"]).wrapped("As printed", 60).numbers(["Line"]);
     for fact in &imported.facts {
-        table.row(cells![&fact.name, &fact.text, fact.line.to_string()]);
+        // A fact that follows from others has no line.
+        let line = if fact.line == 0 { String::new() } else { fact.line.to_string() };
+        table.row(cells![&fact.name, &fact.text, line]);
     }
     let section = Section::front("import", "Import").facts(facts);
     if table.rows.is_empty() { section } else { section.table(table) }
@@ -341,22 +380,14 @@ fn failures(imported: &Imported) -> Option<Section> {
 }
 
 /// Returns the section of derived figures that belong to no row.
-fn figures(imported: &Imported, tables: &[StoredTable]) -> Option<Section> {
+fn figures(others: &[&ImportedFigure]) -> Option<Section> {
     let mut table = Table::default()
         .wrapped("Figure", 50)
         .numbers(["Value"])
         .wrapped("Between", 30)
         .wrapped("From", 40)
         .numbers(["Line"]);
-    let is_of_row = |figure: &ImportedFigure| {
-        let Some((of, _)) = figure.name.split_once(": ") else { return false };
-        let rows = tables
-            .iter()
-            .flat_map(|table| &table.rows)
-            .filter(|row| (row.line..=row.last).contains(&figure.line));
-        rows.flat_map(|row| &row.cells).any(|cell| cell.trim_end_matches(':') == of)
-    };
-    for figure in derived(imported).iter().filter(|figure| !is_of_row(figure)).take(FIGURES_MOST) {
+    for figure in others.iter().take(FIGURES_MOST) {
         table.row(cells![
             &figure.name,
             scaled(figure.value, &figure.unit),

@@ -11,12 +11,13 @@
 //!
 //! Memory is bounded by the size of the file ([`crate::source::BYTES_MOST`]) and by [`CELLS_MOST`].
 
-use crate::figure::sheet::Sheet;
+use crate::figure::sheet::{SHEETS_MOST, Sheet};
 use crate::kinds;
 use crate::report::Report;
 use crate::source::{ForeignError, LINES_MOST, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
 use std::ops::Range;
+use std::path::Path;
 
 pub use crate::figure::sheet::CELLS_MOST;
 
@@ -141,6 +142,9 @@ pub enum Begins {
 /// The kind of tables without a head. Text that merely has none is no such report.
 pub const PASTED: &str = "pasted tables";
 
+/// Reports of a file at most: their ranges are compared with each other.
+const PARTS_MOST: usize = 1000;
+
 /// Bytes of a page that decide its reader.
 const HEAD_BYTES: usize = 64 << 10;
 
@@ -154,8 +158,8 @@ pub fn reports<'r>(
         return Err(ForeignError::TooManyLines { path: source.path.clone(), most: LINES_MOST });
     }
     let mut found = Vec::new();
-    let mut cells = 0;
     let parts = parts(source, readers);
+    let mut bounds = Bounds::of(source, parts.len())?;
     if let Some(error) = kinds::titled(source)
         && parts.iter().all(|(reader, _)| reader.kind == PASTED)
     {
@@ -180,10 +184,7 @@ pub fn reports<'r>(
             report.kind = reader.kind.to_string();
         }
         report.line = part.first_line();
-        cells += report.cells();
-        if cells > CELLS_MOST || report.sheets.iter().any(|sheet| sheet.is_full) {
-            return Err(ForeignError::TooLarge { path: source.path.clone(), most: CELLS_MOST });
-        }
+        bounds.add(&report)?;
         report.checks = (reader.check)(&report);
         report.excuse();
         found.push((reader, report));
@@ -201,11 +202,47 @@ pub fn reports<'r>(
     }
 }
 
+/// The bounds of what is kept of a file.
+pub(crate) struct Bounds<'s> {
+    path: &'s Path,
+    cells: usize,
+    sheets: usize,
+}
+
+impl<'s> Bounds<'s> {
+    /// Fails if a file has too many reports.
+    pub(crate) fn of(source: &'s Source, parts: usize) -> Result<Bounds<'s>, ForeignError> {
+        let bounds = Bounds { path: &source.path, cells: 0, sheets: 0 };
+        if parts > PARTS_MOST { Err(bounds.error(PARTS_MOST, "reports")) } else { Ok(bounds) }
+    }
+
+    /// Counts the tables of a report. Fails if there are too many, or if a bound cut one off.
+    pub(crate) fn add(&mut self, report: &Report) -> Result<(), ForeignError> {
+        self.cells += report.cells();
+        self.sheets += report.sheets.len();
+        match report.sheets.iter().any(|sheet| sheet.is_full) {
+            _ if self.sheets > SHEETS_MOST => Err(self.error(SHEETS_MOST, "tables")),
+            is_full if is_full || self.cells > CELLS_MOST => {
+                Err(self.error(CELLS_MOST, "cells in its tables"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn error(&self, most: usize, what: &'static str) -> ForeignError {
+        ForeignError::TooLarge { path: self.path.to_path_buf(), most, what }
+    }
+}
+
 /// Returns the parts of a file that are reports, with their readers, in the order of their lines.
 pub(crate) fn parts<'s, 'r>(source: &'s Source, readers: &'r [Reader]) -> Vec<(&'r Reader, SourcePart<'s>)> {
     let whole = source.part(0, source.len());
     let pages = pages(&whole, readers);
-    let is_in_page = |line: &usize| pages.iter().any(|(lines, _)| lines.contains(line));
+    // Pages follow each other.
+    let is_in_page = |line: &usize| {
+        let behind = pages.partition_point(|(lines, _)| lines.end <= *line);
+        pages.get(behind).is_some_and(|(lines, _)| lines.contains(line))
+    };
     let has_text = !(0..source.len()).all(|line| is_in_page(&line));
     let mut begins = if has_text { texts(&whole, readers, false) } else { Vec::new() };
     begins.retain(|(line, _)| !is_in_page(line));
@@ -246,7 +283,7 @@ fn ranges<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<(Range<usize
         let Begins::Ranges(ranges) = reader.begins else { continue };
         for range in ranges(whole) {
             let overlaps = |other: &Range<usize>| range.start < other.end && other.start < range.end;
-            if !found.iter().any(|(other, _)| overlaps(other)) {
+            if found.len() <= PARTS_MOST && !found.iter().any(|(other, _)| overlaps(other)) {
                 found.push((range, reader));
             }
         }
@@ -273,13 +310,13 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
         match begun(line) {
             // All fragments of a file form one report.
             Some(reader) if fragments && found.iter().any(|(_, known)| std::ptr::eq(*known, reader)) => {}
-            Some(reader) => found.push((at, reader)),
-            None => {}
+            Some(reader) if found.len() <= PARTS_MOST => found.push((at, reader)),
+            _ => {}
         }
     }
     for reader in readers.iter().filter(|_| fragments) {
         if let Begins::Fragments(begins) = reader.begins {
-            found.extend(begins(whole).into_iter().map(|line| (line, reader)));
+            found.extend(begins(whole).into_iter().take(PARTS_MOST + 1).map(|line| (line, reader)));
         }
     }
     found.sort_by_key(|(line, _)| *line);
@@ -289,7 +326,8 @@ fn texts<'r>(whole: &SourcePart<'_>, readers: &'r [Reader], fragments: bool) -> 
 /// Returns the pages of HTML that readers know.
 fn pages<'r>(whole: &SourcePart<'_>, readers: &'r [Reader]) -> Vec<Page<'r>> {
     let lower = whole.text.to_ascii_lowercase();
-    let mut begins: Vec<usize> = lower.match_indices("<html").map(|(at, _)| at).collect();
+    let mut begins: Vec<usize> =
+        lower.match_indices("<html").map(|(at, _)| at).take(PARTS_MOST + 1).collect();
     let is_page = contains_tag(head(&lower)) && !has_line(whole, readers, head(&lower).len());
     if is_page && begins.first().is_none_or(|first| *first > HEAD_BYTES) {
         begins.insert(0, 0);

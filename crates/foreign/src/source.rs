@@ -113,13 +113,15 @@ pub enum ForeignError {
         /// The most that are kept.
         most: usize,
     },
-    /// The tables of the file have too many cells.
-    #[error("{} has more than {most} cells in its tables; cut the file into single reports", path.display())]
+    /// The file has too many reports, tables or cells.
+    #[error("{} has more than {most} {what}; cut the file into single reports", path.display())]
     TooLarge {
         /// The file that was to be imported.
         path: PathBuf,
         /// The most that are kept.
         most: usize,
+        /// The things of which there are too many.
+        what: &'static str,
     },
 }
 

@@ -39,10 +39,9 @@ pub struct StoredRow {
 
 impl From<&Sheet> for StoredTable {
     fn from(sheet: &Sheet) -> StoredTable {
-        let row = |row: &crate::figure::sheet::SheetRow| StoredRow {
-            line: row.cells.first().map_or(sheet.line, |cell| cell.line),
-            last: row.cells.iter().map(|cell| cell.line).max().unwrap_or(sheet.line),
-            cells: row.cells.iter().map(|cell| cell.raw.clone()).collect(),
+        let row = |row: &crate::figure::sheet::SheetRow| {
+            let (line, last) = extent(row.cells.iter().map(|cell| cell.line), sheet.line);
+            StoredRow { line, last, cells: row.cells.iter().map(|cell| cell.raw.clone()).collect() }
         };
         StoredTable {
             // The tables of a head have none.
@@ -56,6 +55,13 @@ impl From<&Sheet> for StoredTable {
             rows: sheet.rows.iter().map(row).collect(),
         }
     }
+}
+
+/// Returns the first and the last line of cells; a cell that no line has is of line 0.
+fn extent(lines: impl Iterator<Item = u32> + Clone, table: u32) -> (u32, u32) {
+    let own = lines.filter(|line| *line > 0);
+    let first = own.clone().min().unwrap_or(table);
+    (first, own.max().unwrap_or(first))
 }
 
 #[derive(Serialize)]
@@ -142,8 +148,7 @@ impl FileSheet {
     fn table(self) -> StoredTable {
         let columns: Vec<String> = self.columns.into_iter().map(|column| column.name).collect();
         let row = |row: FileRow| {
-            let line = row.cells.first().map_or(self.line, |cell| cell.line);
-            let last = row.cells.iter().map(|cell| cell.line).max().unwrap_or(line);
+            let (line, last) = extent(row.cells.iter().map(|cell| cell.line), self.line);
             let mut cells: Vec<String> = row.cells.into_iter().map(|cell| cell.raw).collect();
             cells.resize(columns.len(), String::new());
             StoredRow { line, last, cells }

@@ -357,9 +357,15 @@ fn times(comparison: &Comparison) -> Section {
 
 /// Shows the target's own measures.
 fn measures(comparison: &Comparison) -> Section {
-    let mut table = figures(comparison, FigureGroup::Measure, ["Measure", "1st", "2nd"], |value| {
-        Cell::of(Reading(value))
-    });
+    // A latency of microseconds is a measure in seconds.
+    let print = |value: f64| match value.abs() {
+        size if size > 1e-12 && size < 0.1 => {
+            let decimals = (2.0 - size.log10().floor()) as usize;
+            Cell::from(format!("{value:.decimals$}"))
+        }
+        _ => Cell::of(Reading(value)),
+    };
+    let mut table = figures(comparison, FigureGroup::Measure, ["Measure", "1st", "2nd"], print);
     let rows = comparison.sides().into_iter().flat_map(|period| &period.runs).flat_map(|run| &run.measures);
     let units: BTreeMap<&str, &str> = rows.map(|row| (row.name.as_str(), row.unit.as_str())).collect();
     for name in table.rows.iter_mut().filter_map(|row| row.cells.first_mut()) {

@@ -70,9 +70,9 @@ const IMPORT_KINDS: &str = "\
 Kinds, recognised by content: AWR text and HTML (10.2 to 23ai; of one instance, global, of two
 periods), Statspack, and tables of these as people paste them: without a head or rulers, with tabs,
 or all on one line. Releases 10.2, 21c and 23ai and HTML of two periods are untried, for want of a
-sample. Others: fio as JSON and text; iostat -x, also as JSON; sar -d; collectl -sD; iosnoop and
-biosnoop; pgbench; pages of pg_profile; ORION; CALIBRATE_IO; v$iostat_file; plans by DBMS_XPLAN; SQL
-traces (10046); flows of calls (DTrace); plumb's own reports. Other tables with tabs are read as they
+sample. Others: fio as JSON, text, terse and logs; iostat, also as JSON; sar -d and sadf; collectl
+-sD; iosnoop and biosnoop; pgbench; sysbench; pages of pg_profile; ORION; CALIBRATE_IO;
+v$iostat_file; SQL traces (10046); flows of calls (DTrace). Other tables with tabs are read as they
 are headed. A file may have several reports.
 
 Each figure keeps its line and the interval of values that print so. A check computes one side of an

@@ -5,7 +5,8 @@
 //! environment,    field by field (`plumb_record::share`)
 //! records
 //! analysis, reports, checksums ── derived again, so that `plumb verify` accepts the copy
-//! ``` Commands become `command` and the places of their factors; what they printed is left out,
+//! ```
+//! Commands become `command` and the places of their factors; what they printed is left out,
 //! but for the figures that were read from it. Files that do not belong to a bundle are left out,
 //! too.
 //!
@@ -283,10 +284,16 @@ fn measures(tokens: &mut Tokens, value: &mut Value) {
 /// Copies the file of a claim; `None` of another file.
 #[must_use]
 pub fn of_claim(text: &str, tokens: &mut Tokens) -> Option<String> {
+    /// The claims that ship have 3 KB.
+    const BYTES_MOST: usize = 1 << 20;
+    if text.len() > BYTES_MOST {
+        return None;
+    }
     let mut values: Table = toml::from_str(text).ok()?;
     if !(values.contains_key("statement") && values.contains_key("source")) {
         return None;
     }
+    known_keys(tokens, &mut values);
     for (key, value) in values.iter_mut() {
         match (key.as_str(), value) {
             ("figures", Value::Table(figures)) => {
@@ -297,8 +304,9 @@ pub fn of_claim(text: &str, tokens: &mut Tokens) -> Option<String> {
                 *figures = copied.collect();
             }
             ("relation", value) => relation(tokens, "", value),
-            ("stated", _) => {}
+            ("stated", value) => stated(tokens, value),
             ("source", Value::Table(source)) => {
+                known_keys(tokens, source);
                 for (key, value) in source.iter_mut() {
                     if let Value::String(text) = value {
                         let label = if key == "date" { Label::Times } else { Label::Names };
@@ -316,9 +324,10 @@ pub fn of_claim(text: &str, tokens: &mut Tokens) -> Option<String> {
 fn claim_figure(tokens: &mut Tokens, figure: &mut Value) {
     let Value::Table(fields) = figure else { return };
     fields.retain(|key, _| !matches!(key, "page" | "words"));
+    known_keys(tokens, fields);
     for (key, value) in fields.iter_mut() {
         if let Value::String(text) = value
-            && key != "by"
+            && !(key == "by" && is_author(text))
         {
             let sentence = tokens.sentence(text);
             *text = sentence;
@@ -329,11 +338,40 @@ fn claim_figure(tokens: &mut Tokens, figure: &mut Value) {
 /// Replaces the names of figures in a relation; the rule and the names of bounds stay.
 fn relation(tokens: &mut Tokens, key: &str, value: &mut Value) {
     match value {
-        Value::String(_) if matches!(key, "rule" | "by") => {}
+        Value::String(text) if key == "by" && is_author(text) => {}
+        Value::String(text) if key == "rule" && tokens.is_listed(text) => {}
         Value::String(text) if matches!(key, "link" | "device") && tokens.is_name(text) => {}
         Value::String(text) => *text = tokens.hidden(text),
         Value::Array(list) => list.iter_mut().for_each(|value| relation(tokens, key, value)),
-        Value::Table(fields) => fields.iter_mut().for_each(|(key, value)| relation(tokens, key, value)),
+        Value::Table(fields) => {
+            known_keys(tokens, fields);
+            fields.iter_mut().for_each(|(key, value)| relation(tokens, key, value));
+        }
+        _ => {}
+    }
+}
+
+/// True for a kind of author that a claim may name.
+fn is_author(text: &str) -> bool {
+    matches!(text, "author" | "critic")
+}
+
+/// Drops the fields of a claim whose keys are no words of the lists.
+fn known_keys(tokens: &mut Tokens, fields: &mut Table) {
+    let before = fields.len();
+    fields.retain(|key, _| tokens.is_listed(key));
+    tokens.dropped += (before - fields.len()) as u64;
+}
+
+/// Keeps the answers of a claim that are listed words, and its figures.
+fn stated(tokens: &mut Tokens, value: &mut Value) {
+    match value {
+        Value::String(text) => *text = tokens.value(Label::Values, text),
+        Value::Array(list) => list.iter_mut().for_each(|value| stated(tokens, value)),
+        Value::Table(fields) => {
+            known_keys(tokens, fields);
+            fields.iter_mut().for_each(|(_, value)| stated(tokens, value));
+        }
         _ => {}
     }
 }
@@ -344,5 +382,42 @@ fn hidden(tokens: &mut Tokens, value: &mut Value) {
         Value::Array(list) => list.iter_mut().for_each(|value| hidden(tokens, value)),
         Value::Table(fields) => fields.iter_mut().for_each(|(_, value)| hidden(tokens, value)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_keeps_its_figures_and_answers_and_loses_every_name() {
+        let text = "\
+statement = \"Payroll is 7.5% faster; 'sesame' is the word\"
+customer-acme = \"acme\"
+[source]
+title = \"Payroll\"
+date = \"2010-12\"
+[figures]
+payrun = { text = \"4 s\" } # acme
+payfast = { text = \"2 s\", by = \"critic\", acme = \"acme\" }
+[[relation]]
+rule = \"faster\"
+from = \"payrun\"
+to = \"payfast\"
+by = \"payrun\"
+[stated]
+runs = 1
+reproducible = \"withheld\"
+spread = \"acme\"
+";
+        let mut tokens = Tokens::new([]);
+        let copy = of_claim(text, &mut tokens).expect("a claim");
+        for name in ["acme", "Payroll", "payrun", "payfast", "sesame"] {
+            assert!(!copy.contains(name), "{name}: {copy}");
+        }
+        for kept in ["4 s", "2010-12", "critic", "faster", "withheld", "runs = 1"] {
+            assert!(copy.contains(kept), "{kept}: {copy}");
+        }
+        assert_eq!(tokens.dropped, 2);
     }
 }

@@ -206,9 +206,8 @@ fn idle(signals: &Signals) -> Option<Observed> {
 }
 
 fn errors(signals: &Signals) -> Option<Observed> {
-    let (job, count) =
-        worst(&signals.jobs, |job| Some(job.errors.len() as f64).filter(|count| *count > 0.0))?;
-    let evidence = format!("{} ({count:.0} in all)", job.errors.first()?);
+    let (job, count) = worst(&signals.jobs, |job| Some(job.errors as f64).filter(|count| *count > 0.0))?;
+    let evidence = format!("{} ({count:.0} in all)", job.error);
     Some(Observed::new("the test failed, and its figures are those of a failed run", evidence))
 }
 

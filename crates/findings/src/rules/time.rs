@@ -43,7 +43,7 @@ pub(super) const RULES: &[FindingRule] = &[
         id: "R24",
         rank: Rank::Saving,
         signal: "CPU of DB time, that inside waits included",
-        threshold: "from 70% on",
+        threshold: "from 70% on; of reports from 50% on, where no class of waits is larger",
         origin: TGDBA,
         caveat: "DB CPU excludes time in the run queue",
         advice: "storage settings will change little here; more processors would",
@@ -183,6 +183,9 @@ fn cpu(signals: &Signals) -> Option<Observed> {
     // Waits use processor time, too: a buffered read is a copy.
     let used = run.map(|run| run.cpu_ns).filter(|ns| *ns > 0).or(signals.db_cpu_ns)?;
     let share = signals.share(used);
+    if share < 0.70 && signals.origin == Origin::Import {
+        return largest(signals, share);
+    }
     if share < 0.70 || at_limit(signals) {
         return None;
     }
@@ -207,6 +210,16 @@ fn cpu(signals: &Signals) -> Option<Observed> {
         _ => "",
     };
     Some(Observed::new("The work is bound by the processors, not by the storage", evidence).advise(advice))
+}
+
+/// Says that a reported system computes more than it waits for any class of events.
+fn largest(signals: &Signals, share: f64) -> Option<Observed> {
+    let (class, ns) = signals.classes().into_iter().max_by_key(|(_, ns)| *ns)?;
+    (share >= 0.50 && share > signals.share(ns)).then(|| {
+        let evidence = format!("the largest class of waits, {class}, is {}", percent(signals.share(ns)));
+        Observed::new(format!("CPU is {} of DB time", percent(share)), evidence)
+            .advise("statements that compute less come first: fewer blocks read from the cache, fewer parses")
+    })
 }
 
 /// True if a device's limit explains the time.

@@ -84,7 +84,8 @@ fn job() -> JobSignals {
         cpu: Some(0.2),
         direct: Some(true),
         runtime_s: 60.0,
-        errors: Vec::new(),
+        errors: 0,
+        error: String::new(),
     }
 }
 
@@ -331,7 +332,7 @@ const CASES: &[(&str, Change)] = &[
     ("I3", |it| it.devices = vec![DeviceSignals { flushes: Some([120.0, 0.004]), ..device() }]),
     ("I4", |it| it.devices = vec![DeviceSignals { most_per_s: Some(6000.0), ..device() }]),
     ("I5", |it| it.devices = vec![DeviceSignals { busy: Some(0.014), ..device() }]),
-    ("F1", |it| it.jobs = vec![JobSignals { errors: vec!["rr: error 5".to_string()], ..job() }]),
+    ("F1", |it| it.jobs = vec![JobSignals { errors: 1, error: "rr: error 5".to_string(), ..job() }]),
     ("F2", |it| it.jobs = vec![JobSignals { direct: Some(false), ..job() }]),
     ("F3", |it| it.jobs = vec![JobSignals { runtime_s: 2.0, ..job() }]),
     ("F4", |it| it.jobs = vec![JobSignals { depth: Some(64.0), ..job() }]),

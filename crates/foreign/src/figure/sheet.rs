@@ -16,6 +16,8 @@ pub const COLUMNS_MOST: usize = 400;
 
 /// Most cells in all tables of a file.
 pub const CELLS_MOST: usize = 4_000_000;
+/// Most tables of a file. The largest report seen has 700.
+pub(crate) const SHEETS_MOST: usize = 20_000;
 
 /// A section of a kind of report, as data.
 #[derive(Debug)]

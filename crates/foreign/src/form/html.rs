@@ -9,7 +9,7 @@
 //! columns may have two lines, with spanners in the upper one. Scripts and styles are skipped;
 //! nothing is executed or fetched.
 
-use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark};
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark, SHEETS_MOST};
 use crate::source::SourcePart;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
@@ -39,13 +39,14 @@ pub fn tables(part: &SourcePart<'_>) -> Vec<PageTable> {
     let mut page = Page::default();
     {
         let page = &mut page;
-        let read = |event: CallbackEvent<'_>, span: Span<usize>| -> Option<Infallible> {
+        // The reader refuses a page with more, so that the rest is not read.
+        let read = |event: CallbackEvent<'_>, span: Span<usize>| -> Option<()> {
             page.event(&event, part, span.start);
-            None
+            (page.cells > CELLS_MOST || page.tables.len() > SHEETS_MOST).then_some(())
         };
         let mut emitter = CallbackEmitter::new(read);
         emitter.naively_switch_states(true);
-        Tokenizer::new_with_emitter(part.text, emitter).for_each(drop);
+        let _ = Tokenizer::new_with_emitter(part.text, emitter).next();
     }
     page.end_table();
     page.tables
@@ -67,6 +68,11 @@ pub fn text(part: &str) -> String {
     }
     spaced(&found)
 }
+
+/// Bytes of a heading at most, about.
+const HEADING_MOST: usize = 2000;
+/// Lines of headings of a table at most; further ones are its rows.
+const HEADING_ROWS_MOST: usize = 8;
 
 /// A cell of the current row.
 #[derive(Debug, Default)]
@@ -188,8 +194,10 @@ impl Page {
             "tr" => self.end_row(),
             "table" => self.end_table(),
             "h1" | "h2" | "h3" | "h4" | "li" | "script" | "style" | "title" => {
+                if self.inside == Inside::Heading {
+                    self.heading.raw = spaced(&self.heading.raw);
+                }
                 self.inside = Inside::Nothing;
-                self.heading.raw = spaced(&self.heading.raw);
             }
             // A link of navigation is no heading of a table.
             "a" if self.table.is_none() && self.inside == Inside::Nothing => self.before.clear(),
@@ -201,7 +209,11 @@ impl Page {
         match (&mut self.cell, &self.inside) {
             (_, Inside::Hidden) => {}
             (Some(cell), _) => cell.text.push_str(text),
-            (None, Inside::Heading) => self.heading.raw.push_str(text),
+            // Each table below has a copy of it.
+            (None, Inside::Heading) if self.heading.raw.len() < HEADING_MOST => {
+                self.heading.raw.push_str(plumb_units::cut(text, HEADING_MOST).as_ref());
+            }
+            (None, Inside::Heading) => {}
             (None, Inside::Remark) => {
                 if let Some(note) = self.notes.last_mut() {
                     note.text.push_str(text);
@@ -228,7 +240,8 @@ impl Page {
         if row.is_empty() {
             return;
         }
-        if table.rows.is_empty() && row.iter().any(|cell| cell.is_heading) && row.iter().all(is_heading) {
+        let may_be_heading = table.rows.is_empty() && self.headings.len() < HEADING_ROWS_MOST;
+        if may_be_heading && row.iter().any(|cell| cell.is_heading) && row.iter().all(is_heading) {
             self.headings.push(row);
             return;
         }
@@ -250,6 +263,9 @@ impl Page {
         self.end_row();
         let headings = std::mem::take(&mut self.headings);
         let Some(mut table) = self.table.take() else { return };
+        if table.rows.is_empty() && headings.is_empty() {
+            return;
+        }
         table.notes.iter_mut().for_each(|note| note.text = spaced(&note.text));
         let wide = |row: &[Raw]| -> Vec<String> {
             let repeated = row.iter().flat_map(|cell| std::iter::repeat_n(cell.text.clone(), cell.columns));
@@ -264,7 +280,10 @@ impl Page {
         }
         let columns = table.rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
         table.names.resize(table.names.len().max(columns), String::new());
-        self.tables.push(table);
+        // What is beyond the most is not kept; the reader refuses the file.
+        if self.tables.len() <= SHEETS_MOST {
+            self.tables.push(table);
+        }
     }
 }
 

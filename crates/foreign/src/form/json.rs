@@ -21,11 +21,18 @@ const LEAVES_MOST: usize = 1_000_000;
 /// Texts by their path. Of two equal paths the first one counts.
 #[derive(Debug, Default)]
 pub struct Json {
-    leaves: BTreeMap<String, Printed>,
+    leaves: BTreeMap<String, Leaf>,
     /// The byte of the text behind the document.
     pub end: usize,
     /// True unless the text ends within the document.
     pub is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Leaf {
+    text: Printed,
+    /// Number of the leaves before it, because the order of a map is another one.
+    number: u32,
 }
 
 /// Reads a document from the first brace at or after a byte of a text.
@@ -56,7 +63,7 @@ impl Json {
     /// Returns the text under a path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Printed> {
-        self.leaves.get(path)
+        self.leaves.get(path).map(|leaf| &leaf.text)
     }
 
     /// Returns the text under a path; an empty one where there is none.
@@ -67,6 +74,10 @@ impl Json {
 
     /// Returns the leaves below a path in their order, each with the rest of its path.
     pub fn below<'j>(&'j self, path: &'j str) -> impl Iterator<Item = (&'j str, &'j Printed)> {
+        self.leaves_below(path).map(|(rest, leaf)| (rest, &leaf.text))
+    }
+
+    fn leaves_below<'j>(&'j self, path: &'j str) -> impl Iterator<Item = (&'j str, &'j Leaf)> {
         let own = self.leaves.range(path.to_string()..).take_while(move |(leaf, _)| leaf.starts_with(path));
         own.map(move |(leaf, text)| (&leaf[path.len()..], text))
     }
@@ -88,12 +99,28 @@ impl Json {
         }
     }
 
-    /// Returns the keys of the objects of a list, each once, in the order of the first object.
+    /// Returns the keys of the first object of a list, in the order of the document.
     #[must_use]
     pub fn keys(&self, list: &str) -> Vec<String> {
-        let object = place(list, 0) + "/";
-        let own = self.below(&object).map(|(key, _)| key).filter(|key| !key.contains('/'));
-        own.map(|key| key.replace("~1", "/")).collect()
+        let object = place(list, 0);
+        let own = self.members(&object);
+        own.into_iter().filter(|key| self.get(&format!("{object}/{}", escaped(key))).is_some()).collect()
+    }
+
+    /// Returns the keys of an object, in the order of the document.
+    #[must_use]
+    pub fn members(&self, object: &str) -> Vec<String> {
+        let object = format!("{object}/");
+        let mut own: Vec<(u32, &str)> = Vec::new();
+        for (path, leaf) in self.leaves_below(&object) {
+            let key = path.split('/').next().unwrap_or(path);
+            match own.last_mut().filter(|(_, last)| *last == key) {
+                Some((number, _)) => *number = leaf.number.min(*number),
+                None => own.push((leaf.number, key)),
+            }
+        }
+        own.sort_unstable();
+        own.into_iter().map(|(_, key)| key.replace("~1", "/")).collect()
     }
 }
 
@@ -193,6 +220,7 @@ impl Scan<'_, '_> {
             Frame::List(place) => format!("{place:07}"),
         });
         let path = steps.collect::<Vec<_>>().join("/");
-        self.json.leaves.entry(path).or_insert(Printed { raw: text, line });
+        let number = self.json.leaves.len() as u32;
+        self.json.leaves.entry(path).or_insert(Leaf { text: Printed { raw: text, line }, number });
     }
 }

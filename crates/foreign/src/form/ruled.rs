@@ -19,7 +19,7 @@
 //! A table continues after a page break, which repeats its heading, remarks and ruler. Each line is
 //! read a bounded number of times, so the work is linear in the text.
 
-use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark};
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, Printed, Remark, SHEETS_MOST};
 use plumb_figures::is_number;
 use std::ops::Range;
 
@@ -56,6 +56,8 @@ const HEADING_LINES_MOST: usize = 5;
 const SHOWN_MOST: usize = 200;
 /// Most bytes of a table's line. The widest report has lines of 320 letters.
 const LINE_MOST: usize = 8192;
+/// Columns of a statement, whose text stands in lines below its row. Pages have these columns.
+pub(crate) const STATEMENT: [&str; 2] = ["SQL Module", "SQL Text"];
 /// Texts that mark a section's heading.
 const TAGS: [&str; 4] = ["DB/Inst:", " for DB:", "  Run: ", "  Study: "];
 
@@ -106,7 +108,7 @@ fn kind(line: &str) -> Line {
         return Line::Note;
     }
     let of_rule = |word: &str| word.bytes().all(|byte| byte == b'-') || word.bytes().all(|byte| byte == b'~');
-    if text.starts_with(['-', '~']) {
+    if text.starts_with(['-', '~']) && line.len() <= LINE_MOST {
         let words = words(line);
         if words.len() > COLUMNS_MOST {
             return Line::Text;
@@ -124,7 +126,11 @@ fn kind(line: &str) -> Line {
             };
         }
     }
-    if TAGS.iter().any(|tag| line.contains(tag)) { Line::Heading } else { Line::Text }
+    if line.len() <= LINE_MOST && TAGS.iter().any(|tag| line.contains(tag)) {
+        Line::Heading
+    } else {
+        Line::Text
+    }
 }
 
 /// The rule by which a line must fit the columns of a table.
@@ -168,7 +174,7 @@ pub fn tables(lines: &[(u32, &str)]) -> Tables {
         cells: 0,
     };
     let mut at = 0;
-    while at < lines.len() && reader.held() <= CELLS_MOST {
+    while at < lines.len() && reader.held() <= CELLS_MOST && reader.tables.tables.len() <= SHEETS_MOST {
         at = reader.step(at);
     }
     reader.close();
@@ -241,7 +247,10 @@ impl Walk<'_> {
                 let is_note = |above: &usize| self.kinds[*above] == Line::Note;
                 let above = (0..at).rev().find(|above| !is_note(above)).map(|above| self.lines[above]);
                 let (above_line, above) = above.filter(|(_, text)| !text.is_empty()).unwrap_or((number, ""));
-                self.begin(Printed { raw: above.trim().to_string(), line: above_line }, true);
+                // Behind the tildes a heading of a column may follow in the same line.
+                let above = above.trim();
+                let raw = above.split_once("     ").map_or(above, |(title, _)| title).to_string();
+                self.begin(Printed { raw, line: above_line }, true);
             }
             Line::Ruler(groups) => {
                 let groups = groups.clone();
@@ -518,18 +527,14 @@ impl Open {
             && !(cells.last().is_some_and(|id| is_statement(&id.raw))
                 && cells.iter().any(|cell| is_number(&cell.raw)));
         if is_of_statement {
-            self.statements.push(number);
+            self.statement(number, line);
             return true;
         }
         if !fits(line, columns) {
             let by_words = (fit == Fit::Words).then(|| by_words(number, line, columns)).flatten();
-            return match by_words {
-                Some(cells) => {
-                    self.table.rows.push((number, cells));
-                    true
-                }
-                None => false,
-            };
+            let is_row = by_words.is_some();
+            by_words.into_iter().for_each(|cells| self.push(number, cells));
+            return is_row;
         }
         let letters = |cell: &Printed| cell.raw.chars().count();
         let lengths = cells.iter().map(letters).collect();
@@ -552,11 +557,35 @@ impl Open {
             }
             return true;
         }
-        self.table.rows.push((number, cells));
+        self.push(number, cells);
+        let columns = &self.layout.lines[0];
         let rest = columns.last().map_or(0, |last| last.end);
         let more = pairs(number, cut(line, &(rest..usize::MAX)));
         self.table.rows.extend(more);
         true
+    }
+
+    /// Adds a row, whose columns of a statement are filled by the lines below it.
+    fn push(&mut self, number: u32, mut cells: Vec<Printed>) {
+        let blank = Printed { raw: String::new(), line: number };
+        cells.resize(self.table.names.len().max(cells.len()), blank);
+        self.table.rows.push((number, cells));
+    }
+
+    /// Reads a line of a statement: `Module: SQL*Plus`, or its text, which is cut at a width.
+    fn statement(&mut self, number: u32, line: &str) {
+        self.statements.push(number);
+        let Some([.., module, text]) = self.table.rows.last_mut().map(|(_, cells)| cells.as_mut_slice())
+        else {
+            return;
+        };
+        let (cell, own) = match line.trim_start().strip_prefix("Module:") {
+            Some(own) if text.raw.is_empty() => (module, own.trim()),
+            _ => (text, line.trim_end()),
+        };
+        let own = if cell.raw.is_empty() { own.trim_start() } else { own };
+        cell.line = if cell.raw.is_empty() { number } else { cell.line };
+        cell.raw.push_str(own);
     }
 
     /// Reads one of several lines of a record.
@@ -573,7 +602,11 @@ impl Open {
         let is_figure = |cell: &Printed| {
             cell.raw.is_empty() || is_number(&cell.raw) || cell.raw == "N/A" || cell.raw.starts_with('#')
         };
-        if fits(line, columns) && cells.iter().all(is_figure) {
+        // Of segments a line of figures has the object before them: `T1  TABLE  18  18  40  2.5`.
+        let figures = cells.iter().filter(|cell| is_number(&cell.raw)).count();
+        let is_of_object =
+            !self.record.is_empty() && figures >= 2 && cells.last().is_some_and(|last| is_number(&last.raw));
+        if fits(line, columns) && (is_of_object || cells.iter().all(is_figure)) {
             if self.record.is_empty() {
                 return false;
             }
@@ -650,9 +683,13 @@ impl Layout {
             }
             names.extend(own);
         }
-        let has_text = names
-            .last()
-            .is_some_and(|name| ["SQL Id", "Hash Value", "Old Hash Value"].contains(&name.as_str()));
+        let has_text = stack.len() == 1
+            && names
+                .last()
+                .is_some_and(|name| ["SQL Id", "Hash Value", "Old Hash Value"].contains(&name.as_str()));
+        if has_text {
+            names.extend(STATEMENT.map(String::from));
+        }
         Layout { lines: stack.into_iter().map(|(groups, _)| groups).collect(), names, is_short, has_text }
     }
 }

@@ -57,14 +57,7 @@ fn read(part: &SourcePart<'_>) -> Report {
     let Printed { raw, line } = property("interval_duration_sec");
     let reading = plumb_figures::read(&raw, FigureUnit::S);
     run.elapsed = Some(Cell { raw, line, reading }).filter(|cell| value(Some(cell)).is_some());
-    let mut lists: Vec<String> = Vec::new();
-    for (path, _) in json.below("datasets/") {
-        let list = path.split('/').next().unwrap_or_default();
-        if lists.last().is_none_or(|last| last != list) {
-            lists.push(list.to_string());
-        }
-    }
-    for list in lists {
+    for list in json.members("datasets") {
         let path = format!("datasets/{list}");
         let section = headed(&list);
         let place = json::place(&path, 0) + "/";

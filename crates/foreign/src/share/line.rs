@@ -8,7 +8,7 @@ use super::CellKind;
 use plumb_record::share::{Label, Tokens, is_figure, is_stamp};
 
 /// Copies a line by the cells in it; the rest by [`rest`].
-pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(CellKind, String)]) -> String {
+pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(CellKind, &str)]) -> String {
     let mut copy = String::with_capacity(text.len());
     let (mut at, mut label) = (0, "");
     for (found, kind, raw) in places(text, cells) {
@@ -42,20 +42,23 @@ pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(CellKind, String)
 
 /// Returns the places of cells in a line, in the order of the line. A cell that the line does not
 /// print is left out; one that is behind the place of the next cell is sought again in the rest.
-fn places<'c>(text: &str, cells: &'c [(CellKind, String)]) -> Vec<(usize, CellKind, &'c str)> {
+fn places<'c>(text: &str, cells: &[(CellKind, &'c str)]) -> Vec<(usize, CellKind, &'c str)> {
     let mut places: Vec<(usize, CellKind, &str)> = Vec::new();
     let mut left = Vec::new();
     let mut at = 0;
     for (number, (kind, raw)) in cells.iter().enumerate() {
-        let next = cells.get(number + 1).and_then(|(_, next)| whole(text, at, next));
-        match whole(text, at, raw) {
+        let near = near(text, at);
+        let next = cells.get(number + 1).and_then(|(_, next)| whole(near, at, next));
+        match whole(near, at, raw) {
             Some(found) if next.is_none_or(|next| found <= next) => {
                 places.push((found, *kind, raw));
                 at = found + raw.len();
             }
-            _ => left.push((*kind, raw)),
+            _ => left.push((*kind, *raw)),
         }
     }
+    // Words that are found nowhere are copied as those of any text.
+    let left = if text.len() > NEAR { Vec::new() } else { left };
     for (kind, raw) in left {
         let mut from = 0;
         while let Some(found) = whole(text, from, raw) {
@@ -69,6 +72,18 @@ fn places<'c>(text: &str, cells: &'c [(CellKind, String)]) -> Vec<(usize, CellKi
     }
     places.sort_by_key(|(found, ..)| *found);
     places
+}
+
+/// Bytes of a line in which a cell is sought: tables on one line have thousands of cells.
+const NEAR: usize = 64 << 10;
+
+/// Returns a line up to a place behind a byte, so that the search for a cell that it lacks ends.
+fn near(text: &str, at: usize) -> &str {
+    let mut end = text.len().min(at + NEAR);
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    &text[..end]
 }
 
 /// Returns the place of a cell at or after a byte, where no letter of it is part of a longer word.

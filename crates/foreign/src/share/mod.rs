@@ -21,7 +21,8 @@ mod plan;
 
 use crate::figure::sheet::Sheet;
 use crate::form::html::{self, PageTable};
-use crate::reader::{Begins, Reader, parts};
+use crate::form::ruled::STATEMENT;
+use crate::reader::{Begins, Bounds, Reader, parts};
 use crate::report::Report;
 use crate::source::{ForeignError, Source, SourcePart};
 use crate::stored;
@@ -40,17 +41,20 @@ const OF_NAMES: [&str; 5] = ["database", "host", "instance", "compared_databases
 /// [`ForeignError::NotUnderstood`] of a file with neither a report nor a plan.
 pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<String, ForeignError> {
     let whole = source.part(0, source.len());
-    if let Ok(mut document) = serde_json::from_str::<Value>(whole.text)
+    if is_small(whole.text)
+        && let Ok(mut document) = serde_json::from_str::<Value>(whole.text)
         && (document.is_object() || document.is_array())
     {
         json(tokens, Label::Words, &mut document);
         return Ok(serde_json::to_string_pretty(&document).unwrap_or_default() + "\n");
     }
     let found = parts(source, readers);
+    let mut bounds = Bounds::of(source, found.len())?;
     let mut copied = String::new();
     let (mut taken, mut is_known) = (0, false);
     for (reader, part) in found {
         let report = (reader.read)(&part);
+        bounds.add(&report)?;
         if report.sheets.is_empty() && report.facts.is_empty() {
             continue;
         }
@@ -83,6 +87,13 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
     // A form whose lines are not known leaves nothing that is a plan.
     crate::plan::read(&Source::of(&source.path, copied.as_bytes())).map_err(understood)?;
     Ok(copied)
+}
+
+/// True if a document has no more values than are kept: an object takes up to 700 bytes.
+fn is_small(text: &str) -> bool {
+    const VALUES_MOST: usize = 1_000_000;
+    text.trim_start().starts_with(['{', '['])
+        && text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() <= VALUES_MOST
 }
 
 /// Copies the tables of an import that its bundle has; `None` if the bundle has none.
@@ -162,6 +173,7 @@ fn embedded(tokens: &mut Tokens, part: &SourcePart<'_>) -> (String, usize) {
     let brace = if text.starts_with('"') { 0 } else { text.find('{').unwrap_or(text.len()) };
     let lead = usize::from(text.starts_with('"'));
     let text = format!("{}{}", &"{"[..lead], &text[brace..]);
+    let text = if is_small(&text) { text } else { String::new() };
     let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     let Some(Ok(mut document)) = documents.next() else {
         tokens.dropped += part.lines().count() as u64;
@@ -276,8 +288,8 @@ enum CellKind {
 }
 
 /// The cells and facts of a report, by their line.
-struct Lines {
-    cells: BTreeMap<u32, Vec<(CellKind, String)>>,
+struct Lines<'r> {
+    cells: BTreeMap<u32, Vec<(CellKind, &'r str)>>,
     left: BTreeSet<u32>,
     /// Lines above the rows of a table and between them: heads and rulers.
     heads: BTreeSet<u32>,
@@ -285,16 +297,16 @@ struct Lines {
     names: BTreeSet<u32>,
 }
 
-impl Lines {
-    fn of(report: &Report, part: &SourcePart<'_>, tokens: &Tokens) -> Lines {
-        let mut cells: BTreeMap<u32, Vec<(CellKind, String)>> = BTreeMap::new();
+impl<'r> Lines<'r> {
+    fn of(report: &'r Report, part: &SourcePart<'_>, tokens: &Tokens) -> Lines<'r> {
+        let mut cells: BTreeMap<u32, Vec<(CellKind, &str)>> = BTreeMap::new();
         for sheet in &report.sheets {
             add(sheet, tokens, &mut cells);
         }
         for fact in &report.facts {
             let line = cells.entry(fact.line).or_default();
             if line.is_empty() {
-                line.push((CellKind::Of(tokens.label(&fact.name)), fact.text.clone()));
+                line.push((CellKind::Of(tokens.label(&fact.name)), &fact.text));
             }
         }
         let left = report.unread.iter().chain(&report.prose).map(|remark| remark.line);
@@ -336,21 +348,26 @@ impl Lines {
 /// without a blank one between them and the first row.
 fn heads(report: &Report, part: &SourcePart<'_>) -> BTreeSet<u32> {
     const ABOVE_MOST: usize = 8;
-    let lines: BTreeMap<u32, &str> = part.lines().collect();
+    let first_line = part.first_line();
+    let lines: Vec<&str> = part.lines().map(|(_, text)| text).collect();
+    let has_text = |line: &u32| {
+        let text = line.checked_sub(first_line).and_then(|at| lines.get(at as usize));
+        text.is_some_and(|text| !text.trim().is_empty())
+    };
     let mut heads: BTreeSet<u32> = report.empty.iter().map(|remark| remark.line).collect();
     let is_empty = |text: &str| text.trim() == "No data exists for this section of the report.";
-    heads.extend(lines.iter().filter(|(_, text)| is_empty(text)).map(|(line, _)| *line));
+    heads.extend((first_line..).zip(&lines).filter(|(_, text)| is_empty(text)).map(|(line, _)| line));
     for sheet in &report.sheets {
         let rows = || sheet.rows.iter().flat_map(|row| row.cells.iter().map(|cell| cell.line));
         let (Some(first), Some(last)) = (rows().min(), rows().max()) else { continue };
         heads.extend(sheet.line.min(first)..=last);
         let above = (0..first).rev().take(ABOVE_MOST);
-        heads.extend(above.take_while(|line| lines.get(line).is_some_and(|text| !text.trim().is_empty())));
+        heads.extend(above.take_while(has_text));
     }
     heads
 }
 
-fn add(sheet: &Sheet, tokens: &Tokens, cells: &mut BTreeMap<u32, Vec<(CellKind, String)>>) {
+fn add<'r>(sheet: &'r Sheet, tokens: &Tokens, cells: &mut BTreeMap<u32, Vec<(CellKind, &'r str)>>) {
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
     for row in &sheet.rows {
         let texts: Vec<&str> = row.cells.iter().map(|cell| cell.raw.as_str()).collect();
@@ -364,8 +381,9 @@ fn add(sheet: &Sheet, tokens: &Tokens, cells: &mut BTreeMap<u32, Vec<(CellKind, 
             let label = if has_unit && cell.reading.value().is_some() { Label::Figures } else { label };
             let is_number = label == Label::Names && cell.reading.value().is_some();
             let label = if is_number { CellKind::Number } else { CellKind::Of(label) };
-            if !cell.raw.is_empty() {
-                cells.entry(cell.line).or_default().push((label, cell.raw.clone()));
+            // Lines of a statement are dropped.
+            if !cell.raw.is_empty() && !STATEMENT.contains(&column.name.as_str()) {
+                cells.entry(cell.line).or_default().push((label, &cell.raw));
             }
         }
     }

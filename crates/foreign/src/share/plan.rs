@@ -163,9 +163,10 @@ fn triggered(name: &str, tokens: &mut Tokens) -> String {
 fn operator(title: &str, tokens: &mut Tokens) -> String {
     let end = [" using ", " on "].iter().filter_map(|word| title.find(word)).min().unwrap_or(title.len());
     let (operation, objects) = title.split_at(end);
-    let operation =
-        if tokens.is_listed(operation) { operation.to_string() } else { tokens.hidden(operation) };
-    let mut copy = operation;
+    // An extension's operator has its name in brackets: `Custom Scan (Name)`.
+    let (operation, provider) = operation.split_at(operation.find(" (").unwrap_or(operation.len()));
+    let mut copy = if tokens.is_listed(operation) { operation.to_string() } else { tokens.hidden(operation) };
+    copy.push_str(&if tokens.is_listed(provider) { provider.to_string() } else { tokens.hidden(provider) });
     let (using, on) = match objects.strip_prefix(" using ") {
         Some(index) => {
             index.split_once(" on ").map_or((Some(index), None), |(index, on)| (Some(index), Some(on)))

@@ -156,3 +156,35 @@ fn a_tool_without_db_time_has_no_findings() {
         assert!(findings(text).is_empty());
     }
 }
+
+#[test]
+fn the_processors_are_named_where_they_are_the_largest_part() {
+    let busy =
+        only(&report(7200.0, 4800.0, &[("db file sequential read", 1_000_000, 2300.0, 2.3, "User I/O")]));
+    let found = busy.record.expect("an interval").findings;
+    let cpu = found.iter().find(|finding| finding.rule == "R24").expect("CPU");
+    assert_eq!(cpu.what, "CPU is 67% of DB time");
+    assert!(cpu.evidence.contains("User I/O, is 32%"), "{}", cpu.evidence);
+    let waiting =
+        only(&report(7200.0, 2300.0, &[("db file sequential read", 1_000_000, 4800.0, 4.8, "User I/O")]));
+    assert!(waiting.record.expect("an interval").findings.iter().all(|finding| finding.rule != "R24"));
+}
+
+#[test]
+fn short_waits_have_the_time_of_their_printed_share() {
+    let text = "\
+Top 10 Foreground Events by Total Wait Time
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+                                            Tota    Wait   % DB
+Event                                 Waits Time Avg(ms)   time Wait Class
+------------------------------ ------------ ---- ------- ------ ----------
+DB CPU                                       1.1           58.0
+name-service call wait                   12   .6      49   31.1 Other
+IPC send completion sync                121   .1       1    4.5 Other
+enq: IV -  contention                    31    0       1    1.9 Other
+enq: PS - contention                     34    0       1    1.7 Other
+";
+    let undated = only(text).undated.expect("no interval");
+    let found = undated.findings.iter().find(|finding| finding.rule == "G1").expect("the class");
+    assert!(found.evidence.ends_with("Other is 39%"), "31.1 + 4.5 + 1.9 + 1.7: {}", found.evidence);
+}

@@ -206,3 +206,38 @@ fn more_cells_than_are_kept_are_refused_in_one_line() {
     let refused = import(&source, READERS, "0").expect_err("refused").to_string();
     assert!(refused.starts_with("long.html has more than 4000000 cells"), "{refused}");
 }
+
+#[test]
+fn more_reports_or_tables_than_are_kept_are_refused_in_one_line() {
+    let refused = |text: &str| {
+        let source = Source::of(Path::new("x"), text.as_bytes());
+        import(&source, READERS, "0").expect_err("refused").to_string()
+    };
+    let many = "WORKLOAD REPOSITORY report for\n\nName  Value\n----- -----\na         1\n\n".repeat(1001);
+    assert_eq!(refused(&many), "x has more than 1000 reports; cut the file into single reports");
+    let tables: String = (0..20_001)
+        .map(|at| format!("Section {at}  DB/Inst: A/a\nName  Value\n----- -----\na         1\n\n"))
+        .collect();
+    let text = format!("WORKLOAD REPOSITORY report for\n\n{tables}End of Report\n");
+    assert_eq!(refused(&text), "x has more than 20000 tables; cut the file into single reports");
+}
+
+#[test]
+fn jobs_by_the_ten_thousand_keep_their_own_percentiles() {
+    let job = |at: usize| {
+        format!(
+            "{{\"jobname\": \"j\", \"error\": 0,\n\"read\": {{\"io_bytes\": 4096000, \"bw\": 400, \"iops\": 100.0, \
+             \"runtime\": 10000, \"total_ios\": 1000, \"clat_ns\": {{\"min\": 1, \"max\": 90000, \"mean\": 5.0, \
+             \"percentile\": {{\"99.000000\": {}}}}}}}}}",
+            10_000 + at
+        )
+    };
+    let jobs: Vec<String> = (0..10_000).map(job).collect();
+    let text = format!("{{\n\"fio version\": \"fio-3.33\",\n\"jobs\": [{}]}}\n", jobs.join(","));
+    let import = only(&text);
+    let of =
+        |name: &str| import.imported.figures.iter().find(|figure| figure.name == name).map(|own| own.value);
+    assert_eq!(of("all read requests"), Some(1_000_000.0));
+    let last = of("j (10000) read p99").expect("the last job");
+    assert!((last - 19.999e-6).abs() < 1e-12, "{last}");
+}

@@ -94,3 +94,62 @@ fn a_derived_column_is_marked_and_a_printed_one_keeps_its_text() {
     let of = |name: &str| page.lines().any(|line| line.starts_with(name) && line.contains("0M"));
     assert!(of("DBWR") || of("LGWR"), "{page}");
 }
+
+#[test]
+fn remarks_stand_once_and_a_heading_ends_before_those_of_columns() {
+    let text = "\
+Top 5 Timed Events                                         Avg %Total
+~~~~~~~~~~~~~~~~~~                                        wait   Call
+Event                                 Waits    Time (s)   (ms)   Time Wait Class
+------------------------------ ------------ ----------- ------ ------ ----------
+db file sequential read             259,800         714      3   48.5 User I/O
+CPU time                                            115           7.8
+
+Instance Activity Stats  DB/Inst: DEMO/demo1  Snaps: 10-11
+-> Ordered by the name
+   and nothing else
+
+Statistic                                     Total     per Second     per Trans
+-------------------------------- ------------------ -------------- -------------
+user commits                                  3,600            1.0           1.0
+user calls                                    7,200            2.0           2.0
+";
+    let pages: Vec<String> =
+        imports(text).iter().map(|import| text::render(&import.page(Vec::new()))).collect();
+    let has = |line: &str| pages.iter().any(|page| page.lines().any(|own| own.trim_end() == line));
+    assert!(has("-> Ordered by the name and nothing else"), "{pages:?}");
+    assert!(
+        pages
+            .iter()
+            .any(|page| page.contains("Top 5 Timed Events                                as printed")
+                || page.lines().any(|line| line.starts_with("Top 5 Timed Events") && !line.contains("Avg")))
+    );
+    assert!(!pages.concat().contains("-> ->"));
+}
+
+#[test]
+fn the_mean_of_a_device_stands_in_none_of_its_rows() {
+    let text = "\
+Linux 6.1.0 (db1) \t05/03/24 \t_x86_64_\t(4 CPU)
+
+Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn
+sda               5.00        40.00         0.00       4000          0
+
+Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn
+sda              10.00        80.00         0.00        800          0
+
+Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn
+sda              30.00       240.00         0.00       2400          0
+";
+    let page = text::render(&only(text).page(Vec::new()));
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("sda ")).collect();
+    assert!(
+        rows.iter().any(|row| row.split_whitespace().eq(["sda", "10.00", "80.00", "0.00", "800", "0"])),
+        "{page}"
+    );
+    let mean = page.lines().find(|line| line.starts_with("sda: requests ")).expect("the mean");
+    assert!(mean.contains("20.00 /s"), "{mean}");
+    // Without stamps there is no column for them, and a fact without a line has none.
+    assert!(!page.lines().any(|line| line.starts_with("time ") && line.contains("Device")), "{page}");
+    assert!(!page.lines().any(|line| line.starts_with("Samples") && line.ends_with(" 0")), "{page}");
+}

@@ -304,6 +304,9 @@ fn a_global_report_is_checked_between_its_sections() {
         (3_000_000, 1_440_000_000_000, 1)
     );
     assert_eq!(with(&import.report.checks, Fails), [("IOStat = IO Profile", "reads by functions")]);
+    // The heading of the column has the unit.
+    let elapsed = import.imported.answers.iter().find(|answer| answer.name == "Elapsed");
+    assert_eq!(elapsed.expect("an interval").value, "3601.20 s");
 }
 
 #[test]
@@ -366,4 +369,67 @@ fn a_total_that_fell_is_no_contradiction() {
     let row = "ges remote lock allocation";
     assert!(with(&only(&text).report.checks, Holds).iter().any(|(_, of)| *of == row));
     assert_eq!(failed(&text), failed(fixture!("awr_11204.txt")));
+}
+
+/// Sections of 12.1 in the shape of the report: a row of two lines, and statements below theirs.
+const OF_12_1: &str = "
+WORKLOAD REPOSITORY report for
+
+SQL ordered by Elapsed Time             DB/Inst: DEMO/demo1  Snaps: 10-11
+-> % Total DB Time is the Elapsed Time of the SQL statement divided
+   into the Total Database Time multiplied by 100
+
+        Elapsed                  Elapsed Time
+        Time (s)    Executions  per Exec (s)  %Total   %CPU    %IO    SQL Id
+---------------- -------------- ------------- ------ ------ ------ -------------
+            59.6         80,197          0.01   99.3   40.4   87.4 bhdvtsvjhgvrh
+Module: load
+SELECT COUNT(C2) FROM T1 WHERE ( ID > ( :B1 - :B2 ) ) AND ( ID < :B1 ) AND C3 IN
+ (1, 2)
+
+            12.1              1         12.10   20.0   33.6   90.0 g2d5bkr17rhw3
+BEGIN NULL; END;
+          ------------------------------------------------------
+
+Segments by Logical Reads               DB/Inst: DEMO/demo1  Snaps: 10-11
+-> Total Logical Reads:      20,675,048
+
+                     Tablespace
+Owner                   Name
+-------------------- ----------
+                     Subobject  Obj.                             Logical
+Object Name            Name     Type        Obj#   Dataobj#        Reads  %Total
+-------------------- ---------- ----- ---------- ---------- ------------ -------
+APP1                 USERS
+T1                              TABLE      96386      96387    4,478,048   21.66
+APP2                 USERS
+T1_PK                819247_402 INDEX      96390      96391          864     .04
+          ------------------------------------------------------
+
+End of Report
+";
+
+#[test]
+fn a_segment_has_the_figures_of_its_second_line() {
+    let import = only(OF_12_1);
+    let segments = import.report.sheets.iter().find(|sheet| sheet.heading == "Segments by Logical Reads");
+    let rows = &segments.expect("the section").rows;
+    let texts = |at: usize| rows[at].cells.iter().map(|cell| cell.raw.as_str()).collect::<Vec<_>>();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(texts(0), ["APP1", "USERS", "T1", "", "TABLE", "96386", "96387", "4,478,048", "21.66"]);
+    assert_eq!(texts(1), ["APP2", "USERS", "T1_PK", "819247_402", "INDEX", "96390", "96391", "864", ".04"]);
+}
+
+#[test]
+fn a_statement_stands_with_its_row_as_on_a_page() {
+    let import = only(OF_12_1);
+    let found = import.report.sheets.iter().find(|sheet| sheet.heading == "SQL ordered by Elapsed Time");
+    let statements = found.expect("the section");
+    let texts = |at: usize, name: &str| {
+        let column = statements.columns.iter().position(|column| column.name == name).expect(name);
+        statements.rows[at].cells[column].raw.as_str()
+    };
+    let text = "SELECT COUNT(C2) FROM T1 WHERE ( ID > ( :B1 - :B2 ) ) AND ( ID < :B1 ) AND C3 IN (1, 2)";
+    assert_eq!((texts(0, "SQL Module"), texts(0, "SQL Text")), ("load", text));
+    assert_eq!((texts(1, "SQL Module"), texts(1, "SQL Text")), ("", "BEGIN NULL; END;"));
 }

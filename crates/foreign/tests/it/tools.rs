@@ -58,6 +58,12 @@ fn iostat_of_both_generations_and_its_json_are_read() {
         assert_eq!(held(import), held(&json));
     }
     assert_eq!(sheet(&new.report, "devices").rows.len(), 2);
+    let names = sheet(&json.report, "devices").columns.iter().map(|column| column.name.as_str());
+    assert_eq!(
+        names.take(4).collect::<Vec<_>>(),
+        ["time", "disk_device", "r/s", "w/s"],
+        "as the document has them"
+    );
     let old = sound(fixture!("iostat10.txt"), "iostat");
     near(&old, "sda: time of a request", 0.002_33);
     assert!(old.record.is_none(), "one sample without a stamp has no interval");
@@ -106,9 +112,9 @@ fn requests_of_a_device_show_their_pattern() {
     let one = only(fixture!("iosnoop_line.txt"));
     assert_eq!(one.report.kind, "iosnoop on one line");
     for import in [&lines, &one] {
-        near(import, "ora_lgwr_X\\0 W: requests", 3.0);
-        near(import, "ora_lgwr_X\\0 W: time of a request", 0.004);
-        near(import, "ora_lgwr_X\\0 W: next to the one before", 2.0);
+        near(import, "ora_lgwr_X W: requests", 3.0);
+        near(import, "ora_lgwr_X W: time of a request", 0.004);
+        near(import, "ora_lgwr_X W: next to the one before", 2.0);
         assert_eq!(import.record.as_ref().expect("stamps").header.elapsed_ns, 2_000_000_000);
     }
     contradicted(
@@ -135,8 +141,8 @@ fn flows_and_times_of_commands_are_read_from_one_line() {
     assert_eq!(depths, ["0", "1", "1", "2"]);
     assert_eq!(held(&all[1]), ["calls within a function <= the function"]);
     // A head without times: requests have a size and a place alone.
-    near(&all[2], "ora_lgwr_X\\0 W: requests", 2.0);
-    near(&all[2], "ora_lgwr_X\\0 W: next to the one before", 1.0);
+    near(&all[2], "ora_lgwr_X W: requests", 2.0);
+    near(&all[2], "ora_lgwr_X W: next to the one before", 1.0);
     let own = sheet(&all[3].report, "aggregates");
     assert_eq!(own.figure(&own.rows[0], "value").expect("a value").value, 3_932_139.0);
     let changed = fixture!("dtrace.txt").replace("directio_wait 2900", "directio_wait 3900");
@@ -186,6 +192,8 @@ fn calibrations_are_read() {
         (1500.25 * 1_048_576.0, 64.0, 20_000.0, 40.0)
     );
     assert!((value("latency") - 0.001_000_5).abs() < 1e-12);
+    let answers: Vec<&str> = orion.imported.answers.iter().map(|answer| answer.value.as_str()).collect();
+    assert_eq!((answers[0], answers.len()), ("1.465 GB/s", 4));
     let own = sound(fixture!("calibrate.txt"), "I/O calibration");
     let files = sheet(&own.report, "iostat_file");
     let asynchronous: Vec<&str> = files.rows.iter().map(|row| files.text(row, "asynchronous")).collect();
@@ -517,4 +525,22 @@ fn findings_say_what_the_device_did_against_what_it_was_asked() {
     assert_eq!(rules(&busy.replace("9.00  0.00  8.10  99.00", "19.00  0.00  1.10  50.00")), ["I2"]);
     assert_eq!(rules(&busy.replace("9.00  0.00  8.10  99.00", "0.10  0.00  0.09  5.00")), ["I5"]);
     assert!(rules(&busy.replace("9.00  0.00  8.10  99.00", "0.30  0.00  0.27  25.00")).is_empty());
+}
+
+#[test]
+fn two_files_of_fio_compare_although_their_jobs_have_other_names() {
+    let json = |name: &str, rate: u32| {
+        format!(
+            "{{\n\"fio version\": \"fio-3.33\",\n\"jobs\": [{{\"jobname\": \"{name}\", \"error\": 0, \"read\": {{\"io_bytes\": 40960000, \
+             \"bw\": {}, \"iops\": {rate}.0, \"runtime\": 1000, \"total_ios\": {rate}, \"clat_ns\": {{\"min\": 1, \"max\": 900000, \
+             \"mean\": 50000.0, \"percentile\": {{\"99.000000\": 70000}}}}}}}}]}}\n",
+            rate * 4
+        )
+    };
+    for (name, rate) in [("old", 10_000), ("new", 20_000)] {
+        let record = only(&json(name, rate)).record.expect("a runtime");
+        let of = |what: &str| record.measures.iter().find(|own| own.name == what).map(|own| own.value);
+        assert_eq!(of("all read requests"), Some(f64::from(rate)));
+        assert!(of("all read mean latency").is_some_and(|mean| (mean - 50e-6).abs() < 1e-9));
+    }
 }

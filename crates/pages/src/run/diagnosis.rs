@@ -29,10 +29,12 @@ pub fn document(record: &Record) -> Document {
         (None, Some(snoop)) => snoop.target.clone(),
         (None, None) => header.workload.clone(),
     };
+    let kind = record.imported.as_ref().map_or("", |imported| &imported.kind);
+    let name = if header.workload.is_empty() { kind } else { &header.workload };
     let front = front(record, &of, is_load, has_basis);
     let lines = findings.iter().take(3).map(|finding| ("-".to_string(), finding.what.clone()));
     Document {
-        title: format!("DIAGNOSIS  {}", header.workload),
+        title: format!("DIAGNOSIS  {name}"),
         question: String::new(),
         running_head: format!("Diagnosis: {of}"),
         width: text::WIDTH,

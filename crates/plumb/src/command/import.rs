@@ -50,7 +50,7 @@ fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
         }
         output::print(&if arguments.list { list(import) } else { output::report(&document(import)) })?;
     }
-    if arguments.bundle.is_some() || arguments.list {
+    if all.is_empty() || arguments.bundle.is_some() || arguments.list {
         return Ok(());
     }
     output::print("Nothing is kept: --bundle DIR keeps it for `plumb report` and `plumb compare`\n")

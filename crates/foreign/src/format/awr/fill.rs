@@ -7,10 +7,11 @@
 use super::derived::block_assumed;
 use super::events;
 use crate::figure::rounding::{best, nanoseconds, whole};
-use crate::figure::sheet::{Sheet, SheetRow, is_named};
+use crate::figure::sheet::{Cell, Sheet, SheetRow, is_named};
 use crate::reader::ReportPeriod;
 use crate::report::{Report, value};
 use plumb_events::Unit;
+use plumb_figures::CellReading;
 use plumb_record::{
     HostCpu, IoFile, IoFunction, IoTally, LoadRow, MemoryArea, Record, SettingRow, StatisticRow, WaitEvent,
 };
@@ -84,8 +85,11 @@ fn classes(report: &Report) -> BTreeMap<&str, &'static str> {
 
 /// Returns the class that the report names for an event, whose name another section may cut off.
 fn named_class(classes: &BTreeMap<&str, &'static str>, event: &str) -> Option<&'static str> {
+    // A name and its start are neighbours in the order of names.
+    const NEAR: usize = 8;
     let same = |(name, _): &(&&str, &&'static str)| is_named(name, event) || is_named(event, name);
-    classes.get(event).copied().or_else(|| classes.iter().find(same).map(|(_, class)| *class))
+    let near = || classes.range(event..).take(NEAR).chain(classes.range(..event).rev().take(NEAR));
+    classes.get(event).copied().or_else(|| near().find(same).map(|(_, class)| *class))
 }
 
 /// Returns waits and seconds of a row; the time is the middle of what time and average allow.
@@ -94,6 +98,23 @@ fn waited(sheet: &Sheet, row: &SheetRow, [waits, time, average]: [&str; 3]) -> O
     let by_average = sheet.figure(row, average).map(|average| average.range.times(waits.range));
     let printed = sheet.figure(row, time).map(|time| time.range);
     Some((waits.value, best(printed, by_average)?))
+}
+
+/// Returns the seconds of a row within what its share allows, where DB time follows from shares: of
+/// short waits the share has more digits than the time.
+fn within_share(report: &Report, sheet: &Sheet, row: &SheetRow, seconds: f64) -> f64 {
+    let is_derived = |cell: &&Cell| cell.raw.ends_with("derived") && sheet.section == "top_events";
+    let whole = report.run.db_time.as_ref().filter(is_derived).and_then(|cell| match cell.reading {
+        CellReading::Value { range, .. } => Some(range),
+        _ => None,
+    });
+    let (share, time) = (sheet.figure(row, "share"), sheet.figure(row, "time"));
+    let allowed = whole.zip(share).map(|(whole, share)| {
+        let hundredth = ValueRange::exactly(0.01);
+        share.range.times(hundredth).times(whole)
+    });
+    let both = allowed.zip(time).and_then(|(allowed, time)| allowed.and(time.range));
+    both.map_or(seconds, |both| seconds.clamp(both.low, both.high))
 }
 
 fn wait_event(event: String, class: &str, waits: f64, seconds: f64) -> WaitEvent {
@@ -124,6 +145,7 @@ fn events(
         let is_part = !instance.is_empty() && instance != "*";
         let found = waited(sheet, row, ["waits", "time", "average"]).filter(|_| !is_part);
         let Some((waits, time)) = found else { continue };
+        let time = within_share(report, sheet, row, time);
         let event = events::full_name(sheet.text(row, "event")).to_string();
         let has_shares = match shares {
             Some((of, has)) if std::ptr::eq(of, sheet) => has,

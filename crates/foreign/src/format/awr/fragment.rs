@@ -15,7 +15,7 @@
 //! text above it, because authors merge such cells.
 
 use super::{head, page, text};
-use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST};
+use crate::figure::sheet::{CELLS_MOST, COLUMNS_MOST, SHEETS_MOST};
 use crate::figure::sheet::{Printed, Sheet, plain};
 use crate::form::ruled;
 use crate::format::sections::{keyed, section_of};
@@ -95,7 +95,9 @@ pub fn begins(part: &SourcePart<'_>) -> Vec<usize> {
             begins.push((sheet.line - part.first_line()) as usize);
             sections.clear();
         }
-        sections.push(sheet.section);
+        if is_known {
+            sections.push(sheet.section);
+        }
         (last, last_known) = (end, if is_known { Some(end) } else { last_known });
     }
     begins.dedup();
@@ -133,10 +135,13 @@ fn settled(mut report: Report) -> Report {
 fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
     let lines: Vec<(u32, &str)> = part.lines().collect();
     let mut sheets = ruled(&lines, part);
-    let taken: Vec<Range<u32>> = sheets.iter().map(extent).collect();
+    let mut taken: Vec<Range<u32>> = sheets.iter().map(extent).collect();
+    taken.sort_by_key(|taken| taken.start);
+    let mut taken = taken.into_iter().peekable();
     let (mut at, mut cells) = (0, sheets.iter().map(Sheet::cells).sum::<usize>());
-    while at < lines.len() && cells <= CELLS_MOST {
-        if taken.iter().any(|taken| taken.contains(&lines[at].0)) {
+    while at < lines.len() && cells <= CELLS_MOST && sheets.len() <= SHEETS_MOST {
+        while taken.next_if(|taken| taken.end <= lines[at].0).is_some() {}
+        if taken.peek().is_some_and(|taken| taken.contains(&lines[at].0)) {
             at += 1;
             continue;
         }
@@ -181,7 +186,10 @@ fn ruled(lines: &[(u32, &str)], part: &SourcePart<'_>) -> Vec<Sheet> {
         if table.heading.raw.is_empty() {
             let is_title = |line: &&&(u32, &str)| section_of(line.1.trim(), &[]).is_some();
             let title = above.clone().find(|line| is_title(&line)).map(|(line, title)| (*line, title.trim()));
-            let (line, raw) = title.map_or((top, String::new()), |(line, title)| (line, title.to_string()));
+            let (line, raw) = title.map_or((top, String::new()), |(line, title)| {
+                let own = title.split_once("     ").map_or(title, |(own, _)| own);
+                (line, own.to_string())
+            });
             table.heading = Printed { raw, line };
         }
         let mut sheet = text::sheet(table, comma);

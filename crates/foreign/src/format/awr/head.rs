@@ -7,6 +7,7 @@
 use super::{checks, derived};
 use crate::figure::sheet::{Cell, Sheet, is_named};
 use crate::report::{ImportedRun, Report, value};
+use plumb_figures::is_number;
 
 /// Fills in the facts of a report and its run.
 pub fn fill(report: &mut Report) {
@@ -73,7 +74,11 @@ fn answers(report: &mut Report) {
         let found = report.facts.iter().find(|fact| fact.name.eq_ignore_ascii_case(name));
         found.map_or(String::new(), |fact| fact.text.clone())
     };
-    let printed = |cell: &Option<Cell>| cell.as_ref().map_or(String::new(), |cell| cell.raw.clone());
+    // A column of minutes has the unit in its heading.
+    let printed = |cell: &Option<Cell>| match cell {
+        Some(cell) if is_number(&cell.raw) => format!("{:.2} s", value(Some(cell)).unwrap_or(0.0)),
+        cell => cell.as_ref().map_or(String::new(), |cell| cell.raw.clone()),
+    };
     let or = |one: String, two: String| if one.is_empty() { two } else { one };
     let elapsed = or(facts(report, "Elapsed"), printed(&report.run.elapsed));
     let db_time = or(facts(report, "DB Time"), printed(&report.run.db_time));

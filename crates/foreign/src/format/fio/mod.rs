@@ -35,6 +35,7 @@ use plumb_figures::relation::Test;
 use plumb_findings::JobSignals;
 use plumb_record::{Consistency, ImportedFigure, Record, SettingRow};
 use plumb_units::ValueRange;
+use std::collections::BTreeMap;
 
 /// The readers of fio's forms.
 pub const READERS: [Reader; 4] = [
@@ -64,7 +65,9 @@ fn answered(mut report: Report) -> Report {
             Some(scaled(figure.value, unit.unwrap_or(&figure.unit)))
         };
         let rate = shown("requests", Some("")).map(|rate| format!("{rate} IOPS"));
-        let value: Vec<String> = rate.into_iter().chain(shown("bandwidth", None)).collect();
+        // fio prints both, and says KiB and MiB for multiples of 1024.
+        let bandwidth = shown("bandwidth", None).map(|text| text.replace("B/s", "iB/s"));
+        let value: Vec<String> = rate.into_iter().chain(bandwidth).collect();
         let times = [
             ("mean", "mean latency"),
             ("p50", "p50"),
@@ -260,29 +263,29 @@ struct Job<'r> {
 
 impl<'r> Job<'r> {
     fn all(report: &'r Report) -> Vec<Job<'r>> {
-        let mut jobs: Vec<Job<'r>> = Vec::new();
-        for sheet in report.sheets_of("jobs") {
-            for row in &sheet.rows {
-                let of = |row: &SheetRow| sheet.cell(row, "job").map_or(0, |cell| cell.line);
-                let (job, direction) = (sheet.text(row, "job"), sheet.text(row, "direction"));
-                let same = jobs.iter().filter(|known| {
-                    known.direction == direction && known.sheet.text(known.row, "job") == job
-                });
-                let name = match same.count() {
-                    0 => format!("{job} {direction}"),
-                    count => format!("{job} ({}) {direction}", count + 1),
-                };
-                let times = report.sheets_of("percentiles").flat_map(|times| {
-                    let own = times.rows.iter().filter(|time| {
-                        let line = times.cell(time, "job").map_or(0, |cell| cell.line);
-                        line == of(row) && times.text(time, "direction") == direction
-                    });
-                    own.filter_map(|time| {
-                        Some((times.figure(time, "percent")?.value, times.figure(time, "time")?))
-                    })
-                });
-                jobs.push(Job { name, direction, sheet, row, percentiles: times.collect() });
+        // A document may have thousands of jobs: one look at each row must do.
+        type Entry<'r> = (u32, &'r str);
+        fn entry<'r>(sheet: &Sheet, row: &'r SheetRow) -> Entry<'r> {
+            (sheet.cell(row, "job").map_or(0, |cell| cell.line), sheet.text(row, "direction"))
+        }
+        let mut times: BTreeMap<Entry<'r>, Vec<(f64, Figure)>> = BTreeMap::new();
+        for (sheet, row) in report.rows("percentiles") {
+            if let (Some(percent), Some(time)) = (sheet.figure(row, "percent"), sheet.figure(row, "time")) {
+                times.entry(entry(sheet, row)).or_default().push((percent.value, time));
             }
+        }
+        let mut named: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut jobs = Vec::new();
+        for (sheet, row) in report.rows("jobs") {
+            let (job, direction) = (sheet.text(row, "job"), sheet.text(row, "direction"));
+            let count = named.entry((job, direction)).or_default();
+            *count += 1;
+            let name = match *count {
+                1 => format!("{job} {direction}"),
+                count => format!("{job} ({count}) {direction}"),
+            };
+            let percentiles = times.remove(&entry(sheet, row)).unwrap_or_default();
+            jobs.push(Job { name, direction, sheet, row, percentiles });
         }
         jobs
     }
@@ -356,17 +359,21 @@ fn of_all(direction: &str, jobs: &[&Job<'_>]) -> Vec<ImportedFigure> {
 
 /// Returns what each job asked for and got, for the rules.
 pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
-    let errors: Vec<String> = report.failed.iter().map(|error| error.text.clone()).collect();
+    let error = report.failed.first().map_or(String::new(), |error| error.text.clone());
     let jobs = Job::all(report);
     let flown = |job: &Job<'_>| {
         let value = |key: &str| job.figure(key).map(|figure| figure.value);
         Some(value("rate")? * (value("mean")? + value("submission").unwrap_or(0.0)))
     };
+    let line = |job: &Job<'_>| job.sheet.cell(job.row, "job").map_or(0, |cell| cell.line);
+    // Both directions share the depth of an entry.
+    let mut flying: BTreeMap<u32, Option<f64>> = BTreeMap::new();
+    for job in jobs.iter().filter(|job| job.direction != SYNC) {
+        let all = flying.entry(line(job)).or_insert(Some(0.0));
+        *all = all.zip(flown(job)).map(|(all, own)| all + own);
+    }
     let of = |job: &Job<'_>| {
-        // Both directions share the depth of an entry.
-        let line = |job: &Job<'_>| job.sheet.cell(job.row, "job").map_or(0, |cell| cell.line);
-        let same = jobs.iter().filter(|other| line(other) == line(job) && other.direction != SYNC);
-        let in_flight: Option<f64> = same.map(flown).sum();
+        let in_flight = flying.get(&line(job)).copied().flatten();
         let value = |key: &str| job.figure(key).map(|figure| figure.value);
         let cpu = value("user").zip(value("system")).map(|(user, system)| (user + system) / 100.0);
         JobSignals {
@@ -380,7 +387,8 @@ pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
             cpu,
             direct: value("direct").map(|direct| direct > 0.0),
             runtime_s: value("runtime").unwrap_or(0.0),
-            errors: errors.clone(),
+            errors: report.failed.len(),
+            error: error.clone(),
         }
     };
     jobs.iter().filter(|job| job.direction != SYNC).map(of).collect()
@@ -389,6 +397,15 @@ pub(crate) fn signals(report: &Report) -> Vec<JobSignals> {
 /// Figures of each entry as measures of the record, because fio has no events and no statistics.
 fn fill(report: &Report, record: &mut Record) {
     measures(&figures(report), record);
+    // A single job is all jobs of its direction: two files compare although their jobs have other
+    // names.
+    let jobs = Job::all(report);
+    for direction in ["read", "write", "trim", "mixed"] {
+        let own: Vec<&Job<'_>> = jobs.iter().filter(|job| job.direction == direction).collect();
+        if own.len() == 1 {
+            measures(&of_all(direction, &own), record);
+        }
+    }
     for sheet in report.sheets_of("jobs") {
         record.settings.extend(settings(sheet));
     }

@@ -191,11 +191,11 @@ impl Text {
         let printed = |raw: String| Printed { raw, line };
         if name.trim() == "latency" && rest.contains("depth=") {
             let depth = rest.split("depth=").nth(1).map_or("", until_end);
-            let own = self.rows.iter_mut().filter(|row| row.job.line == self.job.line);
+            let own = self.rows.iter_mut().rev().take_while(|row| row.job.line == self.job.line);
             own.for_each(|row| row.depth = printed(depth.to_string()));
         }
         if name.trim() == "cpu" {
-            let own = self.rows.iter_mut().filter(|row| row.job.line == self.job.line);
+            let own = self.rows.iter_mut().rev().take_while(|row| row.job.line == self.job.line);
             own.for_each(|row| row.cpu = ["usr=", "sys="].map(|name| printed(value(rest, name))));
         }
         let title = name.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -282,13 +282,13 @@ fn until_end(text: &str) -> &str {
 fn group(line: &str) -> Option<[String; 4]> {
     let (name, rest) = line.split_once(':')?;
     let direction = ["READ", "WRITE", "TRIM"].into_iter().find(|own| *own == name.trim())?;
-    let bytes = binary(&value(rest, "io="));
+    let bytes = value(rest, "io=");
     let times = value(rest, "run=");
     let (least, most) = match times.split_once('-') {
         Some((least, most)) => (format!("{least}msec"), most.to_string()),
         None => (value(rest, "mint="), value(rest, "maxt=")),
     };
-    Some([direction.to_lowercase(), bytes, milliseconds(&least), milliseconds(&most)])
+    Some([direction.to_lowercase(), bytes, least, most])
 }
 
 /// The direction of a line with the figures of one.
@@ -305,16 +305,16 @@ fn of_line(line: &str, job: &Printed, direction: Printed) -> Row {
     let printed = |raw: String| Printed { raw, line: number };
     let mut row = Row { job: job.clone(), direction, ..Row::default() };
     if line.contains("IOPS=") {
-        row.rate = printed(value(line, "IOPS=").replace('k', "K"));
-        row.bandwidth = printed(binary(&value(line, "BW=")));
+        row.rate = printed(value(line, "IOPS="));
+        row.bandwidth = printed(value(line, "BW="));
         let moved = line.rsplit('(').next().unwrap_or_default().split(')').next().unwrap_or_default();
         let (bytes, time) = moved.split_once('/').unwrap_or_default();
-        (row.bytes, row.runtime) = (printed(binary(bytes)), printed(milliseconds(time)));
+        (row.bytes, row.runtime) = (printed(bytes.to_string()), printed(time.to_string()));
     } else {
-        row.bytes = printed(binary(&value(line, "io=")));
-        row.bandwidth = printed(binary(&value(line, "bw=")));
+        row.bytes = printed(value(line, "io="));
+        row.bandwidth = printed(value(line, "bw="));
         row.rate = printed(value(line, "iops="));
-        row.runtime = printed(milliseconds(&value(line, "runt=")));
+        row.runtime = printed(value(line, "runt="));
     }
     row
 }
@@ -326,7 +326,7 @@ fn set_requests(rows: &mut [Row], job: &Printed, line: &str, number: u32) {
     let totals = totals.split_whitespace().next().unwrap_or_default().trim_end_matches(',');
     let is_old = totals.starts_with("r=");
     let parts: Vec<&str> = totals.split(if is_old { '/' } else { ',' }).collect();
-    for row in rows.iter_mut().filter(|row| row.job.line == job.line) {
+    for row in rows.iter_mut().rev().take_while(|row| row.job.line == job.line) {
         let place = ["read", "write", "trim"].iter().position(|name| *name == row.direction.raw);
         let total = place
             .and_then(|place| parts.get(place))
@@ -339,19 +339,6 @@ fn set_requests(rows: &mut [Row], job: &Printed, line: &str, number: u32) {
 fn value(line: &str, name: &str) -> String {
     let rest = line.split_once(name).map_or("", |(_, rest)| rest.trim_start());
     rest.split([',', ' ', ';', ')']).next().unwrap_or_default().to_string()
-}
-
-/// A size or a rate without what says binary, because all of them are: `87.9MiB/s`, `44174KB/s`.
-fn binary(text: &str) -> String {
-    let text = text.trim_end_matches("/s").replace("iB", "B");
-    match text.strip_suffix('B') {
-        Some(bytes) if bytes.ends_with(|digit: char| digit.is_ascii_digit()) => format!("{bytes}bytes"),
-        _ => text,
-    }
-}
-
-fn milliseconds(text: &str) -> String {
-    text.replace("msec", "ms")
 }
 
 /// The unit in brackets behind a name at the start of a line: `clat (usec):`.
@@ -369,7 +356,7 @@ fn unit_of(line: &str, name: &str) -> Option<&'static str> {
 /// Extremes and means have the unit in the name: `slat (usec)`, `bw (  KiB/s)`.
 fn details(name: &str, rest: &str) -> Vec<(String, String)> {
     let bracket = name.split_once('(').map_or("", |(_, unit)| unit.trim_end().trim_end_matches(')'));
-    let rate: String = bracket.replace("iB", "B").split_whitespace().collect();
+    let rate: String = bracket.split_whitespace().collect();
     let time = ["slat", "clat", "lat", "sync"].iter().find_map(|of| unit_of(name, of));
     let mut found = Vec::new();
     for pair in rest.split(',') {
@@ -388,7 +375,7 @@ fn details(name: &str, rest: &str) -> Vec<(String, String)> {
             (None, None) if is_sample && rate.ends_with("/s") => {
                 found.push((key.to_string(), format!("{value}{rate}")));
             }
-            (None, _) => found.push((key.to_string(), value.replace('k', "K"))),
+            (None, _) => found.push((key.to_string(), value.to_string())),
         }
     }
     found

@@ -62,7 +62,8 @@ fn decoded(line: Cow<'_, str>) -> Cow<'_, str> {
         ("&amp;", "&"),
     ];
     // Most lines of a log have none. A no-break space begins with the last of these bytes.
-    if !line.bytes().any(|byte| matches!(byte, b'&' | b'<' | 0xC2)) {
+    const LENGTH_MOST: usize = 1 << 20;
+    if line.len() > LENGTH_MOST || !line.bytes().any(|byte| matches!(byte, b'&' | b'<' | 0xC2)) {
         return line;
     }
     // The first line of a cell is indented as its element is.

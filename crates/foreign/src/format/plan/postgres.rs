@@ -240,6 +240,11 @@ const SCANS: [&str; 7] = ["Index Only", "Index", "Sample", "Seq", "Table Functio
 
 /// True for an operator in the words of EXPLAIN's text that some PostgreSQL from 8 on has.
 pub(super) fn is_operator(operation: &str) -> bool {
+    const LENGTH_MOST: usize = 200;
+    // Few lines of a log may be one: a look at the first letter saves the lists.
+    if operation.len() > LENGTH_MOST || !operation.starts_with(|first: char| first.is_ascii_uppercase()) {
+        return false;
+    }
     let mut name = operation;
     for variant in ["Async ", "Parallel ", "Partial ", "Finalize ", "Foreign "] {
         name = name.strip_prefix(variant).filter(|rest| *rest != "Scan").unwrap_or(name);

@@ -20,13 +20,14 @@ use crate::figure::sheet::{Figure, Printed, Sheet, SheetHead, SheetRow, added};
 use crate::figure::shown::scaled;
 use crate::form::json;
 use crate::format::sections::with_columns;
-use crate::reader::{Begins, Fill, Reader};
+use crate::reader::{Begins, CELLS_MOST, Fill, Reader};
 use crate::report::Report;
 use crate::source::SourcePart;
 use plumb_figures::bound::REQUEST_RATE_MOST;
 use plumb_findings::DeviceSignals;
 use plumb_record::{Consistency, ImportedFact, ImportedFigure};
 use plumb_units::ValueRange;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The readers of the tools.
 pub(super) const READERS: [Reader; 5] = [
@@ -106,10 +107,13 @@ static COLLECTL: LineFormat = LineFormat {
     stamped: true,
 };
 
+/// Words of a line around the tables at most.
+const SYSSTAT_WORDS_MOST: usize = 16;
+
 /// Lines around the tables: `Linux 5.10.0 (host)  09/04/24  _x86_64_ (4 CPU)` and the times of
 /// processors, which are no matter of a device.
 fn sysstat(line: u32, text: &str, report: &mut Report) -> bool {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words: Vec<&str> = text.split_whitespace().take(SYSSTAT_WORDS_MOST).collect();
     if let ["Linux", kernel, host, rest @ ..] = words.as_slice() {
         let facts = [("Kernel", *kernel), ("Host", host.trim_matches(['(', ')']))];
         report.facts.extend(facts.map(|(name, text)| ImportedFact {
@@ -177,9 +181,23 @@ fn of_json(part: &SourcePart<'_>) -> Report {
 fn ended(mut report: Report) -> Report {
     report.run.title = "DEVICE STATISTICS".to_string();
     report.run.workload = report.run.host.clone();
+    // It will be refused.
+    if report.cells() > CELLS_MOST {
+        return report;
+    }
+    // Without stamps no column is for them.
+    for sheet in &mut report.sheets {
+        let has_stamp = |row: &SheetRow| row.cells.first().is_some_and(|cell| !cell.raw.is_empty());
+        if sheet.columns.first().is_some_and(|first| first.key == "stamp")
+            && !sheet.rows.iter().any(has_stamp)
+        {
+            sheet.columns.remove(0);
+            sheet.rows.iter_mut().for_each(|row| drop(row.cells.remove(0)));
+        }
+    }
     let series = Series::of(&report);
     let Some((_, sheet, row)) = series.rows.first() else { return report };
-    let line = row.cells.first().map_or(sheet.line, |cell| cell.line);
+    let line = row.cells.last().map_or(sheet.line, |cell| cell.line);
     let stamps = || series.samples.iter().map(|sample| sample.stamp.clone());
     let (begin, end) = (stamps().next().unwrap_or_default(), stamps().next_back().unwrap_or_default());
     let seconds = series.seconds();
@@ -192,7 +210,7 @@ fn ended(mut report: Report) -> Report {
     // Both stamps are cut off to whole seconds.
     report.run.elapsed = seconds.map(|seconds| seconds_cell(seconds, 1.0, line));
     answer(&mut report);
-    report.facts.push(ImportedFact { name: "Samples".to_string(), text: said, line });
+    report.facts.push(ImportedFact { name: "Samples".to_string(), text: said, line: 0 });
     report
 }
 
@@ -252,9 +270,9 @@ struct Sample {
 /// The samples of a report, and its rows by sample.
 struct Series<'r> {
     samples: Vec<Sample>,
-    rows: Vec<(usize, &'r Sheet, &'r SheetRow)>,
+    rows: Vec<SampleRow<'r>>,
     /// Rows of sar with the means of the rows above them; the number of those rows.
-    averages: Vec<(usize, &'r Sheet, &'r SheetRow)>,
+    averages: Vec<SampleRow<'r>>,
     /// The first sample is the mean since the start of the machine.
     since_boot: bool,
 }
@@ -291,7 +309,7 @@ impl<'r> Series<'r> {
         let base = if by_head { 0 } else { self.samples.len() };
         let (mut count, mut heads) = (0, sheet.heads.iter().peekable());
         let mut before: Option<f64> = None;
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut begin = |samples: &mut Vec<Sample>, stamp: &str, seconds: Option<f64>| {
             count += 1;
             if samples.len() < base + count {
@@ -305,7 +323,7 @@ impl<'r> Series<'r> {
                     let seconds = head.seconds.or_else(|| Some(seconds_after(before?, second?)));
                     begin(&mut self.samples, &head.stamp, seconds);
                 }
-                (before, seen) = (second, Vec::new());
+                (before, seen) = (second, BTreeSet::new());
             }
             let (device, stamp) = (sheet.text(row, "device"), sheet.text(row, "stamp"));
             if device.starts_with("LINUX-RESTART") {
@@ -319,17 +337,17 @@ impl<'r> Series<'r> {
                 .rows
                 .last()
                 .is_none_or(|(_, last, row)| !std::ptr::eq(*last, sheet) || last.text(row, "stamp") != stamp);
-            if !by_head && (is_new || seen.contains(&device)) {
+            if !by_head && (is_new || seen.contains(device)) {
                 let second = second_of_day(stamp);
                 let said = sheet.figure(row, "seconds").map(|figure| figure.value);
                 let seconds = said.or_else(|| Some(seconds_after(before?, second?)));
                 begin(&mut self.samples, stamp, seconds.filter(|seconds| *seconds > 0.0));
-                (before, seen) = (second, Vec::new());
+                (before, seen) = (second, BTreeSet::new());
             }
-            seen.push(device);
+            seen.insert(device);
             self.rows.push((self.samples.len().max(1) - 1, sheet, row));
             if by_head {
-                let own = sheet.heads.iter().filter(|head| head.rows <= number).count();
+                let own = sheet.heads.partition_point(|head| head.rows <= number);
                 self.rows.last_mut().expect("pushed").0 = own.max(1) - 1;
             }
         }
@@ -479,11 +497,12 @@ fn averages(report: &Report, checks: &mut Vec<Consistency>) {
         let all = || rows.iter().map(|(at, ..)| *at);
         let (first, last) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
         let seconds: f64 = series.samples.iter().take(last + 1).skip(first).map(|sample| sample.weight).sum();
+        let by_device = by_device(rows);
         for (_, sheet, row) in block {
             let device = sheet.text(row, "device");
             for key in ["requests", "read_bytes", "written_bytes"] {
                 let Some(average) = sheet.figure(row, key) else { continue };
-                let own = rows.iter().filter(|(_, of, row)| of.text(row, "device") == device);
+                let own = by_device.get(device).into_iter().flatten();
                 let mut used = vec![average.clone()];
                 let mut sum = ValueRange::exactly(0.0);
                 for (at, of, row) in own {
@@ -598,14 +617,23 @@ const DEVICES_MOST: usize = 200;
 /// Means of each device over its samples: a rate is weighed by seconds, a time by requests.
 fn means(report: &Report) -> Vec<ImportedFigure> {
     let series = Series::of(report);
-    let mut devices: Vec<&str> = Vec::new();
-    for (_, sheet, row) in &series.rows {
-        let device = sheet.text(row, "device");
-        if !devices.contains(&device) && devices.len() < DEVICES_MOST {
-            devices.push(device);
-        }
+    let by_device = by_device(&series.rows);
+    let mut named = BTreeSet::new();
+    let devices = series.rows.iter().map(|(_, sheet, row)| sheet.text(row, "device"));
+    let devices = devices.filter(|device| named.insert(*device)).take(DEVICES_MOST);
+    devices.flat_map(|device| series.of_device(device, &by_device[device])).collect()
+}
+
+/// A row with the number of its sample, and its table.
+type SampleRow<'r> = (usize, &'r Sheet, &'r SheetRow);
+
+/// Returns the rows of each device, because a search of all rows for each device takes too long.
+fn by_device<'r>(rows: &[SampleRow<'r>]) -> BTreeMap<&'r str, Vec<SampleRow<'r>>> {
+    let mut devices: BTreeMap<&str, Vec<SampleRow<'_>>> = BTreeMap::new();
+    for row in rows {
+        devices.entry(row.1.text(row.2, "device")).or_default().push(*row);
     }
-    devices.into_iter().flat_map(|device| series.of_device(device)).collect()
+    devices
 }
 
 /// Returns what each device did, for the rules.
@@ -646,12 +674,11 @@ impl Series<'_> {
     /// row has it.
     fn sum(
         &self,
-        device: &str,
+        rows: &[SampleRow<'_>],
         of: impl Fn(&Sheet, &SheetRow) -> Option<(u32, f64, ValueRange)>,
     ) -> Option<Sum> {
         let mut found: Option<Sum> = None;
-        for (at, sheet, row) in self.rows.iter().filter(|(_, sheet, row)| sheet.text(row, "device") == device)
-        {
+        for (at, sheet, row) in rows {
             let weight = self.samples[*at].weight;
             let Some((line, value, range)) = of(sheet, row) else { continue };
             let zero = ValueRange::exactly(0.0);
@@ -662,7 +689,7 @@ impl Series<'_> {
         found
     }
 
-    fn of_device(&self, device: &str) -> Vec<ImportedFigure> {
+    fn of_device(&self, device: &str, rows: &[SampleRow<'_>]) -> Vec<ImportedFigure> {
         let figure = |key: &'static str| {
             move |sheet: &Sheet, row: &SheetRow| {
                 let figure = sheet.figure(row, key)?;
@@ -682,7 +709,7 @@ impl Series<'_> {
             ("queue", "queue", ""),
             ("busy", "busy", "%"),
         ] {
-            let Some(sum) = self.sum(device, figure(key)) else { continue };
+            let Some(sum) = self.sum(rows, figure(key)) else { continue };
             let range = sum.range.times(ValueRange::exactly(1.0 / whole));
             found.extend(derived(format!("{device}: {what}"), unit, sum.line, sum.value / whole, range));
         }
@@ -703,34 +730,30 @@ impl Series<'_> {
                 let ((_, rate, rates), time) = (rate(sheet, row)?, sheet.figure(row, time)?);
                 Some((time.line, rate * time.value, rates.times(time.range)))
             };
-            if let (Some(all), Some(count)) = (self.sum(device, product), self.sum(device, rate))
+            if let (Some(all), Some(count)) = (self.sum(rows, product), self.sum(rows, rate))
                 && let Some(range) = all.range.over(count.range)
             {
                 let value = all.value / count.value;
                 found.extend(derived(format!("{device}: {what}"), "s", all.line, value, range));
             }
         }
-        found.extend(self.busiest(device));
+        found.extend(self.busiest(device, rows));
         found
     }
 
     /// The requests a second in the sample with most of them, where there are several.
-    fn busiest(&self, device: &str) -> Option<ImportedFigure> {
+    fn busiest(&self, device: &str, rows: &[SampleRow<'_>]) -> Option<ImportedFigure> {
         let counted: Vec<f64> =
             self.samples.iter().map(|sample| sample.weight).filter(|weight| *weight > 0.0).collect();
-        let mut sums: Vec<Option<Sum>> = vec![None; self.samples.len()];
-        for (at, sheet, row) in self
-            .rows
-            .iter()
-            .filter(|(at, sheet, row)| self.samples[*at].weight > 0.0 && sheet.text(row, "device") == device)
-        {
+        let mut sums: BTreeMap<usize, Sum> = BTreeMap::new();
+        for (at, sheet, row) in rows.iter().filter(|(at, ..)| self.samples[*at].weight > 0.0) {
             for figure in ["requests", "reads", "writes"].iter().filter_map(|key| sheet.figure(row, key)) {
                 let zero = Sum { line: figure.line, value: 0.0, range: ValueRange::exactly(0.0) };
-                let sum = sums[*at].get_or_insert(zero);
+                let sum = sums.entry(*at).or_insert(zero);
                 (sum.value, sum.range) = (sum.value + figure.value, sum.range.plus(figure.range));
             }
         }
-        let most = sums.into_iter().flatten().max_by(|one, two| one.value.total_cmp(&two.value))?;
+        let most = sums.into_values().max_by(|one, two| one.value.total_cmp(&two.value))?;
         let name = format!("{device}: requests in the busiest sample");
         derived(name, "/s", most.line, most.value, most.range).filter(|_| counted.len() > 1)
     }

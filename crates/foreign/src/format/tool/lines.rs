@@ -16,7 +16,9 @@
 //! Such a table has no mark of its end. A format's lines are a range that ends where
 //! [`FOREIGN_MOST`] lines follow that it does not know.
 
-use crate::figure::sheet::{COLUMNS_MOST, Cell, Column, Known, Printed, Section, Sheet, SheetHead, plain};
+use crate::figure::sheet::{
+    COLUMNS_MOST, Cell, Column, Heading, Known, Printed, Section, Sheet, SheetHead, plain,
+};
 use crate::format::sections::keyed;
 use crate::reader::CELLS_MOST;
 use crate::report::Report;
@@ -42,12 +44,6 @@ pub struct LineFormat {
     pub aside: fn(u32, &str, &mut Report) -> bool,
     /// True if a stamp of time stands before a row or above a table.
     pub stamped: bool,
-}
-
-impl LineFormat {
-    fn pairs(&self) -> Option<&'static Section> {
-        (!self.pairs.is_empty()).then(|| keyed(self.pairs))
-    }
 }
 
 /// A table of a format, as data.
@@ -104,6 +100,11 @@ pub fn read(part: &SourcePart<'_>, format: &'static LineFormat) -> Report {
 /// Returns the ranges of lines, counted from 0, that a format has.
 pub fn ranges(part: &SourcePart<'_>, format: &'static LineFormat) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
+    // Most files have no head of most formats: one search of the text is cheaper than its lines.
+    let has_head = format.tables.iter().any(|table| table.needs.iter().all(|name| part.text.contains(name)));
+    if !has_head && format.pairs.is_empty() {
+        return found;
+    }
     let mut walk = Walk::new(format);
     walk.is_kept = false;
     // Stamps and asides right above a head belong to it.
@@ -111,7 +112,7 @@ pub fn ranges(part: &SourcePart<'_>, format: &'static LineFormat) -> Vec<Range<u
     for (at, (line, text)) in part.lines().enumerate() {
         let was_open = walk.is_open();
         let is_own = walk.line(line, text);
-        let is_blank = text.trim().trim_matches('`').is_empty();
+        let is_blank = is_blank(text);
         match (walk.is_open(), was_open) {
             (true, false) => {
                 found.push(above.unwrap_or(at)..at + 1);
@@ -138,9 +139,16 @@ pub fn ranges(part: &SourcePart<'_>, format: &'static LineFormat) -> Vec<Range<u
     found
 }
 
+/// True if a line has no text but a fence of code.
+fn is_blank(text: &str) -> bool {
+    text.bytes().all(|byte| byte == b'`' || byte.is_ascii_whitespace())
+}
+
 /// A format while its lines are read.
 struct Walk {
     format: &'static LineFormat,
+    /// The section of its pairs.
+    section: Option<&'static Section>,
     report: Report,
     /// The table that rows go to: its place in the format and among the sheets.
     open: Option<(usize, usize)>,
@@ -160,6 +168,7 @@ impl Walk {
     fn new(format: &'static LineFormat) -> Walk {
         Walk {
             format,
+            section: (!format.pairs.is_empty()).then(|| keyed(format.pairs)),
             report: Report::default(),
             open: None,
             columns: Vec::new(),
@@ -179,7 +188,7 @@ impl Walk {
     /// Reads a line; false if it is none of the format's.
     fn line(&mut self, line: u32, text: &str) -> bool {
         // Fences of code in a page of Markdown.
-        if text.trim().trim_matches('`').is_empty() {
+        if is_blank(text) {
             return true;
         }
         if text.len() > LINE_MOST || self.cells > CELLS_MOST {
@@ -258,10 +267,10 @@ impl Walk {
         let has_decimals = self.format.stamped && cells.iter().any(is_comma);
         let comma = if has_decimals { Comma::Decimals } else { Comma::Groups };
         let Some(cells) = fitted(cells, &self.columns, table, comma) else { return false };
+        self.cells += self.columns.len();
         if self.is_kept {
             let own = cells.into_iter().map(|raw| Printed { raw, line });
             let stamp = self.format.stamped.then(|| self.stamp.clone());
-            self.cells += self.columns.len();
             self.report.sheets[sheet].comma = comma;
             self.report.sheets[sheet].push(line, stamp.into_iter().chain(own).collect());
         }
@@ -269,7 +278,13 @@ impl Walk {
     }
 
     fn pair(&mut self, line: u32, text: &str) -> bool {
-        let Some(section) = self.format.pairs() else { return false };
+        let Some(section) = self.section.filter(|_| text.contains(['=', ':'])) else { return false };
+        // Before the first pair few lines are one: their first letter says so.
+        let letter = text.trim_start().bytes().next().map(|byte| byte.to_ascii_lowercase());
+        let is_first = |own: &Heading| own.plain.bytes().next() == letter;
+        if !self.has_pairs && !section.first.iter().any(is_first) {
+            return false;
+        }
         let pairs = pairs(text, section.columns);
         let begins = |column: usize| {
             let mut own = section.columns[column].headings.iter();
@@ -291,7 +306,7 @@ impl Walk {
 
     /// Ends a row of pairs: its columns are those that it has.
     fn end_pairs(&mut self) {
-        let Some(section) = self.format.pairs() else { return };
+        let Some(section) = self.section else { return };
         let pairs: Vec<Option<Printed>> = std::mem::take(&mut self.pairs);
         let found = pairs.into_iter().enumerate().filter_map(|(at, pair)| Some((at, pair?)));
         let (names, cells): (Vec<String>, Vec<Printed>) =
@@ -354,6 +369,10 @@ fn fitted(mut cells: Vec<&str>, columns: &[Column], table: &LineTable, comma: Co
 /// A stamp of time at the start of a line, with a date or without one, and the rest of the line:
 /// `12:00:01 AM  sda`, `09/04/24 12:07:20`, `2024-09-04T12:07:20+0200`, `Average:`.
 fn stamped(line: &str) -> (Option<&str>, &str) {
+    // Most lines begin with none of these.
+    if !line.trim_start().starts_with(|first: char| first.is_ascii_digit() || "AT".contains(first)) {
+        return (None, line);
+    }
     let mut end = 0;
     let mut is_stamp = false;
     for (number, word) in line.split_whitespace().enumerate().take(3) {

@@ -132,6 +132,8 @@ fn ended(mut report: Report) -> Report {
     report
 }
 
+/// Programs and directions that figures are derived of.
+const KINDS_MOST: usize = 1000;
 /// Programs and directions that the first lines answer for.
 const ANSWERS_MOST: usize = 4;
 
@@ -192,8 +194,9 @@ fn figures(report: &Report) -> Vec<ImportedFigure> {
             let kind = (sheet.text(row, "program"), sheet.text(row, "direction"));
             kinds.entry(kind).or_default().push(row);
         }
-        for ((program, direction), own) in kinds {
-            let kind = format!("{program} {direction}");
+        for ((program, direction), own) in kinds.into_iter().take(KINDS_MOST) {
+            // DTrace prints the end of a name that fills its field.
+            let kind = format!("{} {direction}", program.trim_end_matches("\\0"));
             let of = |what: &str| format!("{}: {what}", kind.trim());
             let all =
                 |key: &str| -> Vec<Figure> { own.iter().filter_map(|row| sheet.figure(row, key)).collect() };
