@@ -444,6 +444,12 @@ fn sizes() -> Vec<Row> {
             if run.arm == 1 && noise > 1.2816 { f64::NAN } else { NOISE * noise }
         }),
     ];
+    for (name, law) in [NOISES[0], NOISES[1]] {
+        let ten = Truth::percent(10.0);
+        let found = move |run: &mut Run<'_>| law(run) + run.treated(ten.typical);
+        let of = Simulated::two(&format!("{name}, 10% slower"), Decided(20), "slower", ten, found);
+        rows.push(Row::new(of).at_least(Counted::Proved, 0.9));
+    }
     let five = Truth::percent(5.0).typical;
     for (name, law) in [NOISES[0], NOISES[1]] {
         rows.push(Row::new(Simulated::two(name, Find(0.05), "differs", SAME, law)));

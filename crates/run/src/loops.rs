@@ -19,12 +19,12 @@
 //! it.
 
 use crate::RunError;
-use plumb_events::Cancel;
+use plumb_events::{Cancel, clock};
 use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, named};
 use plumb_host::owner::Owner;
 use plumb_host::programs;
 use plumb_io::{Directory, EntryKind, Found, named_directory};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -33,6 +33,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// Prefix of their directories' names.
 pub const PREFIX: &str = "plumb-loop-";
@@ -193,6 +195,22 @@ fn attach(image: &Path) -> Result<String, RunError> {
     Err(refused("make a loop device", image, why))
 }
 
+/// Time for which the file system of a killed study may be in use: a process with requests in
+/// flight ends when they do.
+const ENDS_WITHIN: Nanos = Nanos(10_000_000_000);
+
+/// Unmounts a file system, also while the processes that used it still end.
+fn unmount(mounted: &Path) -> Result<(), String> {
+    let begin = clock::now();
+    loop {
+        match run("umount", &[mounted.as_os_str()]) {
+            Ok(_) => return Ok(()),
+            Err(why) if clock::now().saturating_sub(begin) > ENDS_WITHIN => return Err(why),
+            Err(_) => thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
 /// Unmounts a loop device's file system and detaches the device; missing parts are no error. A
 /// device is detached only if the kernel reports the image in this directory as its file. A link
 /// of that name, or a hard link to another file, leads to a device of another user. Fails while
@@ -205,7 +223,7 @@ pub fn release(directory: &Path) -> io::Result<()> {
         let is_mounted =
             |found: Found| found.kind == EntryKind::Directory && found.identity.0 == device.number;
         if held.found(MOUNTED).is_some_and(is_mounted) {
-            run("umount", &[mounted.as_os_str()]).map_err(other)?;
+            unmount(&mounted).map_err(other)?;
         }
     }
     // A device made by `mount -o loop` is detached by umount.

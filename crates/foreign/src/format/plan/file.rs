@@ -47,7 +47,7 @@ impl PlanFile {
         PlanFile { plans: logged, left_out: Vec::new(), content: Content::Whole(plans) }
     }
 
-    /// Reads a file.
+    /// Reads the plans of a file, or of a log those of a new shape.
     ///
     /// # Errors
     /// If it has no plan, or if its only plan cannot be read.

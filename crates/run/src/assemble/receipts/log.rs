@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Time of a redo write besides its request, for submission and completion.
 const TRACE_APART: Nanos = Nanos(20_000);
-/// Time that all redo writes of a run may take besides their requests without a contradiction,
-/// beside the run-queue delay of the sessions. The scheduler may delay a writer whose request is
-/// complete: a pause of 2 ms is a quarter of the mean of nine writes.
+/// Time that all redo writes of a run may take in addition to their requests and to the run-queue
+/// delay of the sessions. The scheduler may delay a writer whose request is complete: a pause of
+/// 2 ms is a quarter of the mean of nine writes.
 const NO_PROCESSOR: Nanos = Nanos(10_000_000);
 /// Log writes that only one side may count: LGWR may have one in flight at each end of the period.
 const AT_ENDS: u64 = 2;
