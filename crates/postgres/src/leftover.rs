@@ -11,8 +11,9 @@ use crate::visit::journal::{JournalFile, directory};
 use crate::visit::record::PREFIX;
 use crate::visit::{address_of, drop_left};
 use plumb_host::leftover::{Fate, Leftover, Remains};
+use plumb_host::regular::open_regular;
 use plumb_units::{Bytes, visible};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// Notes of killed studies of servers of others.
@@ -53,8 +54,9 @@ fn notes(prefix: &str, suffix: &str) -> Vec<PathBuf> {
     notes
 }
 
+/// True if a running study holds a note. A pipe is no note, and opening it would wait for ever.
 fn is_held(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    open_regular(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// Describes the database of a killed study. Its server is asked only when it is put away.
@@ -84,4 +86,20 @@ fn waiting(path: PathBuf) -> Remains {
         Err(error) => error.to_string(),
     };
     Remains::new(path.display().to_string(), Bytes(0), Fate::Stays(why), || Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_host::regular::read_regular;
+
+    #[test]
+    fn a_pipe_among_the_notes_holds_nothing_up() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let pipe = place.path().join("undo-1111111111111111.json");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+        assert!(!is_held(&pipe), "and it is refused by its kind when it is read");
+        assert!(read_regular(&pipe, 1).is_err());
+    }
 }

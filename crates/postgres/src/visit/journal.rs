@@ -45,13 +45,19 @@ const VALUE_BYTES_MOST: usize = 200;
 /// Settings without which a crash damages data.
 pub(super) const OF_CRASHES: [&str; 2] = ["fsync", "full_page_writes"];
 /// Settings of access, next to those of TLS, and settings that others' safety depends on.
-const OF_ACCESS: [&str; 6] = [
+const OF_ACCESS: [&str; 12] = [
     "allow_alter_system",
+    "authentication_timeout",
     "db_user_namespace",
     "idle_replication_slot_timeout",
     "krb_caseins_users",
     "max_slot_wal_keep_size",
+    "post_auth_delay",
+    "pre_auth_delay",
     "restart_after_crash",
+    "vacuum_defer_cleanup_age",
+    "wal_keep_segments",
+    "wal_keep_size",
 ];
 /// Bytes of a name, as the server has them.
 const NAME_MOST: usize = 63;
@@ -379,6 +385,7 @@ mod tests {
             of(ChangedSetting { before: Some("on".to_string()), ..off }).expect("on");
         }
         assert!(refused(|it| it.settings[0].name = "ssl_ciphers".into()).contains("who may connect"));
+        assert!(refused(|it| it.settings[0].name = "pre_auth_delay".into()).contains("who may connect"));
         assert!(refused(|it| it.address = "postgres://h\n\u{1b}[2J".into()).contains("control characters"));
         let more = written(&journal()).replacen("{\"format\"", "{\"more\":1,\"format\"", 1);
         let (content, _) = more.split_once('\n').expect("two lines");

@@ -226,8 +226,8 @@ fn kind_of<'k>(
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let span = whole.get("target").map_or(0..0, Spanned::span);
         let (named, names) = (named.unwrap_or_default(), names.join(", "));
-        // An address whose scheme is mistyped may have a password.
-        let what = match named.contains([':', '@', '/']) {
+        // A mistyped address, also in words as `host=h password=p`, may have a password.
+        let what = match named.contains([':', '@', '/', '=']) {
             true => format!(
                 "there is no such target; it takes {names}, and --target also an address: postgres://USER@HOST/DATABASE, \
                  with its scheme in small letters"
