@@ -40,7 +40,7 @@ const UPPER: f64 = 1.353;
 /// Standard deviations in the median size of normal pairs.
 const OF_MEDIAN: f64 = 1.4826;
 /// The factor for a spread from the median, which is less certain.
-const UPPER_OF_MEDIAN: f64 = 1.75;
+const UPPER_OF_MEDIAN: f64 = 1.5;
 /// Median sizes beyond which a pair lies far out.
 const FAR_OUT: f64 = 6.0;
 /// Probability of finding the sought effect.
