@@ -81,7 +81,7 @@ impl PlanFile {
     /// Returns a plan, by its place in the file.
     ///
     /// # Errors
-    /// If there is none.
+    /// If its entry cannot be read. Of a log, `read` may know it only by its shape.
     pub fn plan(&self, at: usize) -> Result<ExecutionPlan, ForeignError> {
         let (source, (range, place)) = match &self.content {
             Content::Whole(plans) => return Ok(plans[at].clone()),
