@@ -67,8 +67,7 @@ impl PlanFile {
                 Err(fault) => faults.push(fault),
             }
         }
-        let refused = |Fault { line, why }| ForeignError::Plan { path: source.path.clone(), line, why };
-        let mut faults = faults.into_iter().map(refused);
+        let mut faults = faults.into_iter().map(|fault| refused(&source, fault));
         if plans.is_empty()
             && let Some(fault) = faults.next()
         {
@@ -88,11 +87,14 @@ impl PlanFile {
             Content::Entries(source, places) => (source, &places[at]),
         };
         let lines: Vec<(u32, &str)> = source.part(range.start, range.end).lines().collect();
-        let refused = |Fault { line, why }| ForeignError::Plan { path: source.path.clone(), line, why };
-        let mut plan = super::of_lines(&lines).map_err(refused)?.swap_remove(*place);
+        let mut plan = super::of_lines(&lines).map_err(|fault| refused(source, fault))?.swap_remove(*place);
         plan.name = format!("{} ({})", super::file_name(source), at + 1);
         Ok(plan)
     }
+}
+
+fn refused(source: &Source, Fault { line, why }: Fault) -> ForeignError {
+    ForeignError::Plan { path: source.path.clone(), line, why }
 }
 
 /// Returns the lines of each entry of a log with a plan.
