@@ -82,26 +82,39 @@ fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.iter().any(|secret| name.ends_with(secret))
 }
 
-/// Hides the value of `NAME=value` anywhere in a word, and `user:password@` of an address.
-fn without_secret(word: &str) -> String {
-    let parts = word.split_inclusive([' ', '&', ';', ',']).map(|part| {
-        let text = part.trim_end_matches([' ', '&', ';', ',']);
-        let end = &part[text.len()..];
-        if let Some((name, value)) = text.split_once('=')
-            && is_secret_name(name)
-            && !value.is_empty()
-        {
-            return format!("{name}={HIDDEN}{end}");
+/// Hides the value of `NAME=value` anywhere in a text, and `user:password@` of an address.
+pub fn without_secret(text: &str) -> String {
+    const ENDS: [char; 4] = [' ', '&', ';', ','];
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(ENDS).unwrap_or(rest.len());
+        let part = &rest[..end];
+        let secret = part.split_once('=').filter(|(name, value)| is_secret_name(name) && !value.is_empty());
+        rest = &rest[end..];
+        if let Some((name, value)) = secret {
+            shown.push_str(&format!("{name}={HIDDEN}"));
+            // A value in quotes may have blanks.
+            if value.starts_with('\'') && !value[1..].contains('\'') {
+                rest = rest.split_once('\'').map_or("", |(_, behind)| behind);
+            }
+        } else {
+            shown.push_str(&without_password(part));
         }
-        if let Some((scheme, rest)) = text.split_once("://")
-            && let Some((user, host)) = rest.split_once('@')
-            && let Some((user, _)) = user.split_once(':')
-        {
-            return format!("{scheme}://{user}:{HIDDEN}@{host}{end}");
-        }
-        part.to_string()
+        let next = rest.trim_start_matches(ENDS);
+        shown.push_str(&rest[..rest.len() - next.len()]);
+        rest = next;
+    }
+    shown
+}
+
+/// Hides the password of `SCHEME://USER:PASSWORD@HOST`. It may have an `@` of its own.
+fn without_password(part: &str) -> String {
+    let address = part.split_once("://").and_then(|(scheme, rest)| {
+        let (user, host) = rest.rsplit_once('@')?;
+        Some(format!("{scheme}://{}:{HIDDEN}@{host}", user.split_once(':')?.0))
     });
-    parts.collect()
+    address.unwrap_or_else(|| part.to_string())
 }
 
 /// Quotes a word for a shell.
@@ -136,6 +149,23 @@ mod tests {
         ];
         for (words, expected) in cases {
             assert_eq!(hidden(words), expected);
+        }
+    }
+
+    #[test]
+    fn secrets_in_messages_are_hidden() {
+        let cases = [
+            (
+                "cannot read postgres://a:b@h/d/record.json: no file",
+                "cannot read postgres://a:***@h/d/record.json: no file",
+            ),
+            ("\"postgres://a:p@ss@h/d\": a name", "\"postgres://a:***@h/d\": a name"),
+            ("host=h password='a b' user=u", "host=h password=*** user=u"),
+            ("postgres://h/d?password=ab&x=1: no file", "postgres://h/d?password=***&x=1: no file"),
+            ("postgres://h:5432/d, 12 rows; a=b", "postgres://h:5432/d, 12 rows; a=b"),
+        ];
+        for (message, expected) in cases {
+            assert_eq!(without_secret(message), expected);
         }
     }
 

@@ -59,6 +59,9 @@ fn main() -> ExitCode {
     match ended {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
+            // An address that was typed where a file belongs is repeated in the message.
+            let message = command_line::without_secret(&failure.message);
+            let failure = Failure { message, ..failure };
             output::complain(&failure.message);
             history::note(&failure);
             let code = failure.outcome.code();

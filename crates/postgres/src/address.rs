@@ -21,7 +21,7 @@
 use crate::PostgresError;
 use crate::account;
 use crate::client::{BOUNDS, Bounds, Client, Says};
-use crate::error::ClientError;
+use crate::error::{ClientError, one_line, words_of};
 use crate::session::Served;
 use crate::tls::{self, TlsFile, TlsMode, TlsTerms};
 use crate::wire::{self, AuthTerms, METHODS, Method};
@@ -56,8 +56,6 @@ const KEPT: [&str; 8] = [
     "require_auth",
     "channel_binding",
 ];
-/// Most letters of a server's message that are shown.
-const SAID_MOST: usize = 500;
 
 /// Returns a variable of the environment; none if it is empty.
 #[must_use]
@@ -176,7 +174,6 @@ impl ServerAddress {
             let cure = if said.contains("password missing") { NO_PASSWORD } else { "" };
             return PostgresError::Visited { server, during, said, cure };
         };
-        let detail = theirs.detail().map_or(String::new(), |detail| format!(" ({detail})"));
         let cure = match theirs.code().code() {
             "08P01" if theirs.message().contains("startup parameter") => {
                 "; a pooler that refuses start-up options cannot serve plumb's own sessions; name the server's own address"
@@ -189,12 +186,7 @@ impl ServerAddress {
             "57014" => "; the server's or your statement_timeout ended it",
             _ => "",
         };
-        PostgresError::Visited {
-            server,
-            during,
-            said: one_line(&format!("{}{detail}", theirs.message())),
-            cure,
-        }
+        PostgresError::Visited { server, during, said: words_of(theirs), cure }
     }
 
     /// Gives a session the path of names that it asked for, or fails.
@@ -228,14 +220,6 @@ impl Served for ServerAddress {
 
     fn failed(&self, during: &str, error: &ClientError) -> PostgresError {
         ServerAddress::failed(self, during, error)
-    }
-}
-
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SAID_MOST) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line,
     }
 }
 

@@ -28,7 +28,7 @@ use crate::PostgresError;
 use crate::account::{self, Account};
 use crate::client::{Client, Says};
 use crate::ending::{DATA, GOLDEN, LOG, PREFIX, end_server};
-use crate::error::ClientError;
+use crate::error::{ClientError, one_line, words_of};
 use crate::golden::{self, DirectoryHash};
 use crate::installation::Installation;
 use crate::wire::{self, AuthTerms};
@@ -344,12 +344,11 @@ impl RunningServer {
             let said = self.reason().unwrap_or_else(|| error.to_string());
             return PostgresError::Died { during, said };
         };
-        let detail = theirs.detail().map_or(String::new(), |detail| format!(" ({detail})"));
         let cure = match theirs.code().code() {
             "53100" => MORE_ROOM,
             _ => "",
         };
-        PostgresError::Statement { during, said: one_line(&format!("{}{detail}", theirs.message())), cure }
+        PostgresError::Statement { during, said: words_of(theirs), cure }
     }
 
     /// Returns the server's last line about an error, otherwise its last line.
@@ -459,10 +458,6 @@ fn last_error(log: &str) -> Option<String> {
 
 fn last_line(log: &str) -> Option<String> {
     log.lines().rev().find(|line| !line.trim().is_empty()).map(one_line)
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

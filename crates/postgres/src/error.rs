@@ -13,6 +13,9 @@ use std::time::Duration;
 use tokio_postgres::Error;
 use tokio_postgres::error::DbError;
 
+/// Most letters of a server's message that are shown.
+const SAID_MOST: usize = 500;
+
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     #[error(
@@ -125,10 +128,29 @@ impl ClientError {
     }
 }
 
+/// Returns a server's text and detail in one line; its code stands for a text that is blank.
+pub fn words_of(theirs: &DbError) -> String {
+    let message = match theirs.message().trim() {
+        "" => format!("error {} without a text", theirs.code().code()),
+        text => text.to_string(),
+    };
+    let detail = theirs.detail().map_or(String::new(), |detail| format!(" ({detail})"));
+    one_line(&format!("{message}{detail}"))
+}
+
+/// Returns a text in one line that has a bound.
+pub fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SAID_MOST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
 /// Returns the library's error with its cause; the wire's own error has all by itself.
 fn account_of(error: &Error) -> String {
     if let Some(theirs) = error.as_db_error() {
-        return theirs.message().to_string();
+        return words_of(theirs);
     }
     let Some(cause) = std::error::Error::source(error).map(ToString::to_string) else {
         return error.to_string();

@@ -22,9 +22,9 @@ use crate::targets::command::OWN as MEASURES;
 use crate::vocabulary::Kinds;
 use crate::{StudyError, definition};
 use plumb_io::Directory;
-use plumb_record::share::{Label, Tokens};
 use plumb_record::trace::{self, RunTrace};
 use plumb_record::{BESIDE, FILE, FIO_JOB, Record, outside};
+use plumb_share::{Label, Tokens};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -137,7 +137,7 @@ pub fn of_run(bundle: &Path, page: RenderRun, tokens: &mut Tokens) -> Result<Sha
 fn typed<T: Serialize + DeserializeOwned>(tokens: &mut Tokens, of: &T) -> Result<T, StudyError> {
     let wrong = |source| StudyError::Json { source };
     let mut value = serde_json::to_value(of).map_err(wrong)?;
-    tokens.document(&mut value);
+    plumb_record::share::replace_names(tokens, &mut value);
     serde_json::from_value(value).map_err(wrong)
 }
 

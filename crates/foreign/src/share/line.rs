@@ -5,7 +5,7 @@
 //! of figures, with a unit, or before a listed word such as `tps`.
 
 use super::CellKind;
-use plumb_record::share::{Label, Tokens, is_figure, is_stamp};
+use plumb_share::{Label, Tokens, is_figure, is_stamp};
 
 /// Copies a line by the cells in it; the rest by [`rest`].
 pub(super) fn cells(tokens: &mut Tokens, text: &str, cells: &[(CellKind, &str)]) -> String {

@@ -26,7 +26,7 @@ use crate::reader::{Begins, Bounds, Reader, parts};
 use crate::report::Report;
 use crate::source::{ForeignError, Source, SourcePart};
 use crate::stored;
-use plumb_record::share::{Label, Tokens, is_figure};
+use plumb_share::{Label, Tokens, is_figure};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

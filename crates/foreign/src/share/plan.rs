@@ -5,7 +5,7 @@
 
 use super::{json, line};
 use crate::source::SourcePart;
-use plumb_record::share::{Label, Tokens, is_figure};
+use plumb_share::{Label, Tokens, is_figure};
 use serde_json::Value;
 
 /// Lines below an operator that have figures and words of PostgreSQL alone.

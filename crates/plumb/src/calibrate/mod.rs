@@ -27,9 +27,9 @@ use plumb_pages::calibration as document;
 use plumb_pages::rendered;
 use plumb_record as record;
 use plumb_record::calendar::Moment;
-use plumb_record::share::Tokens;
 use plumb_report::Document;
 use plumb_run::calibration_store;
+use plumb_share::Tokens;
 use plumb_study::analysis::result::Standing;
 use plumb_study::bundle::{CALIBRATION, json, text as bundle_text};
 use plumb_study::provenance::Provenance;
@@ -163,7 +163,7 @@ pub fn shared(directory: &Path, tokens: &mut Tokens) -> Result<Shared, Failure> 
     for name in [CALIBRATION, record::FILE] {
         let text = bundle_text(&directory.join(name))?;
         let mut value = serde_json::from_str(&text).map_err(|error| refused(format!("{name}: {error}")))?;
-        tokens.document(&mut value);
+        plumb_record::share::replace_names(tokens, &mut value);
         documents.push(value);
     }
     let [made, by] = [0, 1].map(|place| documents[place].to_string());

@@ -157,6 +157,14 @@ fn a_start_that_is_silent_or_too_long_is_refused() {
             },
             ["bytes, expected 1048576 at most"; 2],
         ),
+        (
+            |stream| {
+                start(stream)?;
+                stream.write_all(&message(b'E', b"SFATAL\0VFATAL\0C53300\0M \0\0"))?;
+                say_nothing(stream)
+            },
+            ["error 53300 without a text"; 2],
+        ),
     ]);
 }
 

@@ -18,7 +18,6 @@
 //! nothing but itself.
 
 mod figure;
-mod value;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -273,7 +272,8 @@ impl Tokens {
 
     /// True if a word of a sentence is a figure, a listed word, a name of this program, an option,
     /// a file of the kernel, or a setting with its value. A path or an address is none.
-    fn stands_alone(&self, word: &str) -> bool {
+    #[must_use]
+    pub fn stands_alone(&self, word: &str) -> bool {
         let is_path = word.contains(['@', '\\', '~', '.', ':']) || word.matches('/').count() > 1;
         let is_kernel = word.starts_with("/proc/") || word.starts_with("/sys/");
         let is_plain = !is_path && !word.starts_with('/') && self.is_listed(word);

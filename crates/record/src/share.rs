@@ -1,7 +1,7 @@
 //! The copy of a record, field by field: numbers stay, and a text is judged by the key of its
 //! field.
 
-use super::{Label, Tokens, is_figure, is_stamp};
+use plumb_share::{Label, Tokens, is_figure, is_stamp};
 use serde_json::Value;
 
 /// Fields with sentences of this program.
@@ -35,12 +35,17 @@ fn among(list: &str, key: &str) -> bool {
     list.contains(&format!(" {key} "))
 }
 
-impl Tokens {
-    /// Replaces the names in a record or another document of this program.
-    pub fn document(&mut self, value: &mut Value) {
-        self.field("", "", value);
-    }
+/// Replaces the names in a record or another document of this program.
+pub fn replace_names(tokens: &mut Tokens, document: &mut Value) {
+    Replacing { tokens }.field("", "", document);
+}
 
+/// A document whose names are being replaced.
+struct Replacing<'t> {
+    tokens: &'t mut Tokens,
+}
+
+impl Replacing<'_> {
     /// `of` is the key of the object or list that has the field.
     fn field(&mut self, of: &str, key: &str, value: &mut Value) {
         match value {
@@ -57,36 +62,36 @@ impl Tokens {
 
     fn text(&mut self, of: &str, key: &str, text: &str) -> String {
         match key {
-            "name" if of == "host" => self.hidden(text),
-            "name" if among(OWN_NAMES, of) => self.name(text),
+            "name" if of == "host" => self.tokens.hidden(text),
+            "name" if among(OWN_NAMES, of) => self.tokens.name(text),
             "command_line" => self.command(text),
-            "title" if text.contains('/') => self.hidden(text),
+            "title" if text.contains('/') => self.tokens.hidden(text),
             key if among(EMPTY, key) => String::new(),
-            key if among(SENTENCES, key) => self.sentence(text),
-            key if among(OWN, key) => self.name(text),
-            key if among(VERSIONS, key) => self.value(Label::Versions, text),
-            key if among(TIMES, key) => self.value(Label::Times, text),
+            key if among(SENTENCES, key) => self.tokens.sentence(text),
+            key if among(OWN, key) => self.tokens.name(text),
+            key if among(VERSIONS, key) => self.tokens.value(Label::Versions, text),
+            key if among(TIMES, key) => self.tokens.value(Label::Times, text),
             key if among(WORDS, key) => self.listed(text),
-            _ => self.hidden(text),
+            _ => self.tokens.hidden(text),
         }
     }
 
     /// Returns a text of listed words and figures as it is. Every other one is hidden as a whole,
     /// because a listed word next to a name may be a part of it.
     fn listed(&mut self, text: &str) -> String {
-        let stays = self.names.contains(text)
+        let stays = self.tokens.is_name(text)
             || text
                 .split_whitespace()
-                .all(|word| self.stands_alone(word.trim_matches(['(', ')', ':', ',', ';'])));
-        if stays { text.to_string() } else { self.hidden(text) }
+                .all(|word| self.tokens.stands_alone(word.trim_matches(['(', ')', ':', ',', ';'])));
+        if stays { text.to_string() } else { self.tokens.hidden(text) }
     }
 
     /// Returns a command line with the program and its command alone.
     fn command(&mut self, text: &str) -> String {
         let mut words = text.splitn(3, ' ');
-        let own: Vec<&str> = words.by_ref().take(2).take_while(|word| self.is_listed(word)).collect();
+        let own: Vec<&str> = words.by_ref().take(2).take_while(|word| self.tokens.is_listed(word)).collect();
         let behind = text.get(own.iter().map(|word| word.len() + 1).sum::<usize>()..).unwrap_or_default();
-        let hidden = self.hidden(behind);
+        let hidden = self.tokens.hidden(behind);
         own.into_iter().chain([hidden.as_str()]).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
@@ -113,8 +118,8 @@ impl Tokens {
     }
 
     fn fact(&mut self, fact: &mut Value) {
-        let label = self.label(fact["name"].as_str().unwrap_or_default());
-        let text = self.value(label, fact["text"].as_str().unwrap_or_default());
+        let label = self.tokens.label(fact["name"].as_str().unwrap_or_default());
+        let text = self.tokens.value(label, fact["text"].as_str().unwrap_or_default());
         let name = self.listed(fact["name"].as_str().unwrap_or_default());
         (fact["name"], fact["text"]) = (Value::from(name), Value::from(text));
     }
@@ -126,7 +131,7 @@ impl Tokens {
             let (row, column) = name.rsplit_once(": ").unwrap_or(("", &name));
             let text = figure["text"].as_str().unwrap_or_default().to_string();
             let is_derived = text.contains("derived");
-            let label = self.label(column);
+            let label = self.tokens.label(column);
             let has_figures = matches!(label, Label::Figures | Label::Times) && is_figure(&text);
             let stays = has_figures || is_stamp(&text) && label == Label::Times || is_derived;
             if stays {
@@ -135,8 +140,37 @@ impl Tokens {
                 let unit = self.listed(figure["unit"].as_str().unwrap_or_default());
                 figure["unit"] = Value::from(unit);
             }
-            self.dropped += u64::from(!stays);
+            self.tokens.dropped += u64::from(!stays);
             stays
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_keeps_its_figures_and_loses_its_names() {
+        let mut tokens = Tokens::new(["redo", "sort_area_size", "64M"]);
+        let mut value = serde_json::json!({
+            "header": { "host": { "name": "service", "kernel": "5.10.0-prod", "cpus": 4 },
+                "command_line": "plumb run redo --path /data/acme --rows 2K" },
+            "command": { "arguments": ["psql", "-p", "5432"], "output": "alice", "errors": "bob" },
+            "settings": [{ "name": "sort_area_size", "value": "64M" }, { "name": "acme", "value": "blue" }],
+            "imported": { "file": "acme.txt", "facts": [{ "name": "DB Id", "text": "4711", "line": 1 }],
+                "figures": [{ "name": "db file sequential read: Waits", "text": "12", "line": 1, "unit": "", "value": 12 },
+                    { "name": "acme: Phone", "text": "5551234", "line": 1, "unit": "", "value": 5551234 }] },
+        });
+        replace_names(&mut tokens, &mut value);
+        let text = value.to_string();
+        for name in
+            ["service", "prod", "acme", "5432", "psql", "alice", "bob", "blue", "4711", "5551234", "2K"]
+        {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+        for kept in ["\"cpus\":4", "sort_area_size", "64M", "db file sequential read: Waits", "plumb run "] {
+            assert!(text.contains(kept), "{kept}: {text}");
+        }
     }
 }
