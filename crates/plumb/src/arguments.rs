@@ -432,12 +432,12 @@ pub struct Study {
     #[arg(long, value_name = "KIND|URL", conflicts_with = "command")]
     pub target: Option<String>,
     /// With an address: do not ask before the database is made
-    #[arg(long, requires = "target")]
+    #[arg(long, requires = "target", conflicts_with = "command")]
     pub yes: bool,
     /// With an address: also change settings that need a reload of the server's files (ALTER
     /// SYSTEM and pg_reload_conf). The old values are noted before, and put back at the end, after
     /// Ctrl-C, and after a kill by the next study or `plumb undo`
-    #[arg(long, requires = "target")]
+    #[arg(long, requires = "target", conflicts_with = "command")]
     pub allow_reload: bool,
     /// For a study of PostgreSQL: the directory of `postgres` and `initdb` [default: the highest
     /// version found]
@@ -1100,7 +1100,8 @@ pub struct Report {
     #[arg(conflicts_with_all = ["bundle", "begin", "end", "picture", "best", "format"])]
     pub series: Vec<PathBuf>,
     /// With --series: write the page to this file, which must be new
-    #[arg(long, value_name = "FILE", requires = "series")]
+    // The parser does not ask for what an option requires where another one excludes it.
+    #[arg(long, value_name = "FILE", requires = "series", conflicts_with = "bundle")]
     pub html: Option<PathBuf>,
     /// Start of a period of a run: a snapshot that `plumb run --snapshot` took, from 1
     #[arg(long, value_name = "SNAPSHOT", requires = "end", allow_negative_numbers = true)]
@@ -1117,7 +1118,7 @@ pub struct Report {
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["begin", "picture"])]
     pub best: Option<String>,
     /// With --best: only levels that keep a limit count, as in 'ms of cache reads<=2'
-    #[arg(long, value_name = "MEASURE<=VALUE", requires = "best")]
+    #[arg(long, value_name = "MEASURE<=VALUE", requires = "best", conflicts_with_all = ["begin", "picture"])]
     pub limit: Option<String>,
     /// Print the record or the analysis as JSON and nothing else
     #[arg(long)]
@@ -1126,7 +1127,7 @@ pub struct Report {
     #[arg(long, value_enum, conflicts_with_all = ["json", "begin"])]
     pub format: Option<StudyFormat>,
     /// With --format junit: claims of which nothing is proved are skipped
-    #[arg(long, requires = "format")]
+    #[arg(long, requires = "format", conflicts_with_all = ["json", "begin"])]
     pub allow_open: bool,
 }
 
@@ -1422,6 +1423,23 @@ mod tests {
     #[test]
     fn the_declaration_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn an_option_that_would_be_idle_is_refused() {
+        let words = [
+            "report b --html x.html",
+            "report b --picture x.svg --limit ms<=2",
+            "report b --json --allow-open",
+            "report b --begin 1 --end 2 --allow-open",
+            "study --command true --factor a=1,2 --yes",
+            "study --command true --factor a=1,2 --allow-reload",
+            "plans a b --write",
+        ];
+        for words in words {
+            let typed = ["plumb"].into_iter().chain(words.split(' '));
+            assert!(Arguments::command().try_get_matches_from(typed).is_err(), "{words}");
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@
 //! their headings between them. An indented ruler has a column of names before it, without a
 //! heading. A ruler that begins with tildes has the section's heading above them.
 //!
+//! An advisor's report inside the text (`ADDM Report for Task`) is prose: a table of one column, with
+//! each of its lines as it stands.
+//!
 //! A table continues after a page break, which repeats its heading, remarks and ruler. Each line is
 //! read a bounded number of times, so the work is linear in the text.
 
@@ -60,6 +63,10 @@ const LINE_MOST: usize = 8192;
 pub(crate) const STATEMENT: [&str; 2] = ["SQL Module", "SQL Text"];
 /// Texts that mark a section's heading.
 const TAGS: [&str; 4] = ["DB/Inst:", " for DB:", "  Run: ", "  Study: "];
+
+/// First words of an advisor's report, which ends at the next heading or at [`END`].
+const ADVISOR: &str = "ADDM Report for Task";
+const END: &str = "End of Report";
 
 /// The kind of a line, judged without its neighbours.
 #[derive(Debug, Clone, PartialEq)]
@@ -245,8 +252,11 @@ impl Walk<'_> {
             Line::Underline => {
                 self.close();
                 let is_note = |above: &usize| self.kinds[*above] == Line::Note;
-                let above = (0..at).rev().find(|above| !is_note(above)).map(|above| self.lines[above]);
-                let (above_line, above) = above.filter(|(_, text)| !text.is_empty()).unwrap_or((number, ""));
+                let above = (0..at).rev().find(|above| !is_note(above));
+                // Two lines of tildes separate parts.
+                let above =
+                    above.filter(|above| !matches!(self.kinds[*above], Line::Blank | Line::Underline));
+                let (above_line, above) = above.map_or((number, ""), |above| self.lines[above]);
                 // Behind the tildes a heading of a column may follow in the same line.
                 let above = above.trim();
                 let raw = above.split_once("     ").map_or(above, |(title, _)| title).to_string();
@@ -264,9 +274,30 @@ impl Walk<'_> {
                     return self.ruler(at, groups);
                 }
             }
+            Line::Text if line.trim_start().starts_with(ADVISOR) => return self.advice(at),
             Line::Text => self.text(at, number, line),
         }
         at + 1
+    }
+
+    /// Reads an advisor's report as the lines of one column; returns the next line.
+    fn advice(&mut self, at: usize) -> usize {
+        self.close();
+        let (line, heading) = self.lines[at];
+        let is_end = |at: &usize| self.kinds[*at] == Line::Heading || self.lines[*at].1.starts_with(END);
+        let end = (at + 1..self.lines.len()).find(is_end).unwrap_or(self.lines.len());
+        let has_text = |at: &usize| matches!(self.kinds[*at], Line::Text | Line::Note);
+        let row = |at: usize| {
+            let (line, text) = self.lines[at];
+            (line, vec![Printed { raw: plumb_units::cut(text.trim_end(), LINE_MOST).to_string(), line }])
+        };
+        let room = CELLS_MOST.saturating_sub(self.cells);
+        let rows: Vec<_> = (at + 1..end).filter(has_text).take(room).map(row).collect();
+        self.cells += rows.len();
+        let heading = Printed { raw: heading.trim().to_string(), line };
+        self.tables.tables.push(Ruled { heading, notes: Vec::new(), names: vec![String::new()], rows });
+        self.begin(Printed::default(), true);
+        end
     }
 
     /// Reads the line `%Diff: 0.2% 0.5%` below a ruler of tildes as a table of its own, because its

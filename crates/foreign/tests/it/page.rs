@@ -95,6 +95,50 @@ fn a_derived_column_is_marked_and_a_printed_one_keeps_its_text() {
     assert!(of("DBWR") || of("LGWR"), "{page}");
 }
 
+/// Paragraphs with rulers and indents of their own, as the text of an AWR report may have them.
+const ADVICE: &str = "
+          ADDM Report for Task 'ADDM:7_1_11'
+          ----------------------------------
+
+Summary of Findings
+-------------------
+   Description              Active Sessions      Recommendations
+                            Percent of Activity
+   -----------------------  -------------------  ---------------
+1  Writes of the redo log   .39 | 51.22          2
+
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+
+Finding 1: Writes of the redo log
+Impact is .39 active sessions, 51.22% of total activity.
+--------------------------------------------------------
+Sessions waited long for the log, because each of them commits a row at a time.
+
+   Recommendation 1: Application Analysis
+   Estimated benefit is .39 active sessions, 51.22% of total activity.
+   -------------------------------------------------------------------
+   Action
+      Commit several rows at once.
+
+";
+
+#[test]
+fn the_report_of_an_advisor_within_another_one_stands_line_by_line() {
+    const NEXT: &str = "Global Cache Transfer Stats ";
+    let whole = fixture!("awr_11204.txt");
+    let (before, after) = whole.split_at(whole.find(NEXT).expect("the section"));
+    let (alone, both) = (only(whole), only(&format!("{before}{ADVICE}{after}")));
+    let (checks, tables) = (&alone.imported.checks, &alone.report.sheets);
+    assert_eq!(checks.len(), both.imported.checks.len());
+    assert_eq!(both.report.sheets.len(), tables.len() + 1, "one section more");
+    let page = text::render(&both.page(Vec::new()));
+    for line in ADVICE.lines().map(str::trim).filter(|line| line.contains(char::is_alphabetic)) {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+    assert!(!page.lines().any(|line| line.starts_with("~~~") && line.contains("as printed")), "{page}");
+}
+
 #[test]
 fn remarks_stand_once_and_a_heading_ends_before_those_of_columns() {
     let text = "\

@@ -51,8 +51,13 @@ pub fn findings(record: &Record) -> Option<Section> {
         false => section,
     };
     let section = section.table(findings_table(&record.findings, [32, 44, 40]));
-    let proofs = proofs(&record.findings);
-    Some(if proofs.rows.is_empty() { section } else { section.table(proofs) })
+    let says_more = |finding: &Finding| {
+        finding.saves_ns.is_some() || !finding.study.is_empty() || !finding.caveat.is_empty()
+    };
+    Some(match record.findings.iter().any(says_more) {
+        true => section.table(proofs(&record.findings)),
+        false => section,
+    })
 }
 
 /// Lists the faster paths that the run did not take, with what would change it.
