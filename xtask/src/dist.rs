@@ -22,8 +22,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Bound that keeps the program one small file.
-const PROGRAM_BYTES_MAX: u64 = 12 << 20;
+/// Bound that shows growth: all code is compiled for speed, which took 26.7 MB when this was set.
+const PROGRAM_BYTES_MAX: u64 = 28 << 20;
 /// `PT_INTERP`: type of the ELF segment that names the dynamic linker.
 const INTERPRETER: u32 = 3;
 
@@ -80,7 +80,8 @@ fn build(workspace: &Path) -> anyhow::Result<()> {
         .current_dir(workspace)
         .args(["build", "--package", "plumb", "--profile", "dist", "--target"])
         .arg(target())
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        // A profile strips no symbols of packages that it compiles at a level of their own.
+        .env("RUSTFLAGS", "-C target-feature=+crt-static -C strip=symbols")
         .status()?;
     ensure!(built.success(), "the build failed");
     Ok(())

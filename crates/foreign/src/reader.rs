@@ -14,12 +14,16 @@
 use crate::figure::sheet::{SHEETS_MOST, Sheet};
 use crate::kinds;
 use crate::report::Report;
-use crate::source::{ForeignError, LINES_MOST, Source, SourcePart};
+use crate::source::{ForeignError, Source, SourcePart};
 use plumb_record::{Consistency, ImportedFigure, MeasuredFigure, Record};
 use std::ops::Range;
 use std::path::Path;
 
 pub use crate::figure::sheet::CELLS_MOST;
+
+/// Most lines of a file with reports: each of about twenty readers looks at each line. A table of
+/// four columns with as many rows has [`CELLS_MOST`] cells.
+pub const REPORT_LINES_MOST: usize = 1_000_000;
 
 /// A reader of one kind of report.
 #[derive(Debug, Clone, Copy)]
@@ -154,9 +158,7 @@ pub fn reports<'r>(
     source: &Source,
     readers: &'r [Reader],
 ) -> Result<Vec<(&'r Reader, Report)>, ForeignError> {
-    if source.len() > LINES_MOST {
-        return Err(ForeignError::TooManyLines { path: source.path.clone(), most: LINES_MOST });
-    }
+    require_lines(source)?;
     let mut found = Vec::new();
     let parts = parts(source, readers);
     let mut bounds = Bounds::of(source, parts.len())?;
@@ -232,6 +234,13 @@ impl<'s> Bounds<'s> {
     fn error(&self, most: usize, what: &'static str) -> ForeignError {
         ForeignError::TooLarge { path: self.path.to_path_buf(), most, what }
     }
+}
+
+/// Fails if a file has more lines than a file with reports may have.
+pub(crate) fn require_lines(source: &Source) -> Result<(), ForeignError> {
+    let most = REPORT_LINES_MOST;
+    let is_fine = source.len() <= most;
+    is_fine.then_some(()).ok_or_else(|| ForeignError::TooManyLines { path: source.path.clone(), most })
 }
 
 /// Returns the parts of a file that are reports, with their readers, in the order of their lines.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Most bytes of a file. The largest report seen has 40 MB.
 pub const BYTES_MOST: u64 = 64 << 20;
 
-/// Most lines of a file, which are kept with their places. A report of 40 MB has half a million.
+/// Most lines of a file, which are kept with their places.
 pub const LINES_MOST: usize = 4_000_000;
 /// The name of standard input.
 pub const STDIN: &str = "-";

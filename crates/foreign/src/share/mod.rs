@@ -22,7 +22,7 @@ mod plan;
 use crate::figure::sheet::Sheet;
 use crate::form::html::{self, PageTable};
 use crate::form::ruled::STATEMENT;
-use crate::reader::{Begins, Bounds, Reader, parts};
+use crate::reader::{Begins, Bounds, Reader, parts, require_lines};
 use crate::report::Report;
 use crate::source::{ForeignError, Source, SourcePart};
 use crate::stored;
@@ -48,7 +48,9 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
         json(tokens, Label::Words, &mut document);
         return Ok(serde_json::to_string_pretty(&document).unwrap_or_default() + "\n");
     }
-    let found = parts(source, readers);
+    // Logs of plans have more lines.
+    let lines = require_lines(source);
+    let found = if lines.is_ok() { parts(source, readers) } else { Vec::new() };
     let mut bounds = Bounds::of(source, found.len())?;
     let mut copied = String::new();
     let (mut taken, mut is_known) = (0, false);
@@ -82,7 +84,7 @@ pub fn copy(source: &Source, readers: &[Reader], tokens: &mut Tokens) -> Result<
         ForeignError::NoPlan { path, .. } => ForeignError::NotUnderstood { path },
         other => other,
     };
-    crate::plan::read(source).map_err(understood)?;
+    crate::plan::read(source).map_err(|error| lines.err().unwrap_or_else(|| understood(error)))?;
     let copied = plan::copy(&whole, tokens);
     // A form whose lines are not known leaves nothing that is a plan.
     crate::plan::read(&Source::of(&source.path, copied.as_bytes())).map_err(understood)?;

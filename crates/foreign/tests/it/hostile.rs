@@ -208,6 +208,15 @@ fn more_cells_than_are_kept_are_refused_in_one_line() {
 }
 
 #[test]
+fn more_lines_than_are_kept_are_refused_in_one_line() {
+    let source = Source::of(Path::new("long.txt"), "a 1,25 2,50\n".repeat(1_000_001).as_bytes());
+    let refused = import(&source, READERS, "0").expect_err("refused").to_string();
+    assert_eq!(refused, "long.txt has more than 1000000 lines; cut the file into single reports");
+    let shared = plumb_foreign::share::copy(&source, READERS, &mut plumb_share::Tokens::new([]));
+    assert_eq!(shared.expect_err("refused").to_string(), refused);
+}
+
+#[test]
 fn more_reports_or_tables_than_are_kept_are_refused_in_one_line() {
     let refused = |text: &str| {
         let source = Source::of(Path::new("x"), text.as_bytes());
