@@ -14,17 +14,12 @@ pub(super) struct Declared {
     /// Kind of evidence, one of [`KINDS`].
     pub(super) kind: String,
     /// A pattern for paths; `*` matches slashes, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) flag: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) regex: Option<String>,
     /// Least figure that counts as evidence.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at_least: Option<f64>,
     /// Largest figure that counts as evidence.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at_most: Option<f64>,
     /// Words with the values at which it must hold; at other values it must not.
     pub(super) when: BTreeMap<String, String>,
