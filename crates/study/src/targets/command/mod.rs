@@ -362,8 +362,7 @@ impl Words for Specification {
             .iter()
             .map(Spanned::get_ref)
             .filter(|receipt| receipt.when.contains_key(name));
-        let best =
-            declared.map(|receipt| if receipt.kind == "output" { Seen::Inside } else { Seen::Outside }).max();
+        let best = declared.map(receipt::Declared::seen).max();
         let facts = SettingFacts {
             name: name.to_string(),
             takes_effect: TakesEffect::Start,
