@@ -21,7 +21,7 @@ struct Arguments {
 enum Chore {
     /// Checks the rules of the code that a program can check.
     Tidy {
-        /// Write the counts of old breaches that have shrunk.
+        /// Write the budgets and the counts of old breaches that have shrunk.
         #[arg(long)]
         shrink: bool,
     },

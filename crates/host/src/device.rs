@@ -31,6 +31,7 @@
 
 mod block;
 mod direct;
+mod loops;
 mod mount;
 mod notes;
 mod queue;
@@ -39,6 +40,7 @@ mod ring;
 mod tests;
 
 pub use direct::is_memory_file_system;
+pub use loops::{LoopDevice, loop_devices};
 pub use notes::notes;
 pub use ring::{IoUringSupport, RingPart, RingRefusal, RingSetup};
 
@@ -362,6 +364,14 @@ fn describe_under(roots: &Roots, path: &Path, ring: RingProbe) -> Result<DeviceD
         host,
         path,
     })
+}
+
+/// Returns the name of the disk on which files with this `st_dev` are. On tmpfs there is none.
+pub fn disk(number: u64) -> Option<String> {
+    let number = DeviceNumber { major: rustix::fs::major(number), minor: rustix::fs::minor(number) };
+    let block = Roots::real().sys.join(format!("dev/block/{number}")).canonicalize().ok()?;
+    let disk = if block.join("partition").exists() { block.parent()? } else { block.as_path() };
+    Some(disk.file_name()?.to_str()?.to_string())
 }
 
 /// Returns the space of the file system of a path, without a probe file.

@@ -1,7 +1,8 @@
 //! Version of the kernel, and its limits for this process.
 
+use crate::proc_files;
 use crate::roots::{Roots, bracketed};
-use plumb_units::Bytes;
+use plumb_units::{Bytes, Nanos};
 
 /// Version of the kernel, and its limits for this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +53,23 @@ pub fn stat_fields(stat: &str) -> impl Iterator<Item = &str> {
 /// `None` if it has ended.
 #[must_use]
 pub fn start_time(process: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let stat = proc_files::text(process, "stat")?;
     let mut fields = stat_fields(&stat);
     // A killed process stays as a zombie until its parent waits for it, and holds nothing.
     fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
     fields.nth(18)?.parse().ok()
+}
+
+/// Returns the number of this boot, which no other boot has; empty if the kernel hides it.
+pub fn boot_id() -> String {
+    Roots::real().proc_text("sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+/// Returns the time since the boot.
+pub fn uptime() -> Option<Nanos> {
+    let text = Roots::real().proc_text("uptime")?;
+    let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(Nanos((seconds * 1e9) as u64))
 }
 
 /// Returns the value of a field in the text of `/proc/self/status`.

@@ -1,10 +1,11 @@
 //! The machine on which a program runs, and the kernel's facts about files, processes and disks.
 //!
 //! [`device`] describes the storage under a path and [`limits`] the limits of this process.
-//! [`readings`] reads the kernel's counters of a file, a process or a disk. [`process`] starts and
-//! watches other programs, [`programs`] finds them. [`owner`] marks temporary files, and
-//! [`leftover`] describes those of killed programs. [`regular`] opens regular files only.
-//! [`extents`] finds the sectors of a file. [`shared_memory`] removes segments of killed programs.
+//! [`readings`] reads the kernel's counters of a file, a process or a disk; [`proc_files`] the
+//! texts and links of a process. [`process`] starts and watches other programs, [`programs`] finds
+//! them. [`owner`] marks temporary files, and [`leftover`] describes those of killed programs.
+//! [`regular`] opens regular files only. [`extents`] finds the sectors of a file. [`shared_memory`]
+//! removes segments of killed programs.
 //!
 //! Mechanism: it reads `/proc` and `/sys`, and tries features, because names and versions do
 //! not show if they work.
@@ -25,6 +26,7 @@ pub mod leftover;
 pub mod limits;
 pub mod owner;
 pub mod priority;
+pub mod proc_files;
 pub mod process;
 pub mod programs;
 pub mod readings;

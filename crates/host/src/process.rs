@@ -23,6 +23,7 @@
 //! keeps the peak of memory, so a small command has at least the peak of its parent.
 
 use crate::kernel::stat_fields;
+use crate::proc_files::{self, Descriptor};
 use crate::readings::{self, OpenFlags, ProcessIo};
 use plumb_events::clock;
 use plumb_units::{Bytes, Nanos};
@@ -230,7 +231,7 @@ fn children(parent: Pid) -> Vec<Pid> {
 }
 
 fn is_zombie(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    let stat = proc_files::text(pid.as_raw_nonzero().get(), "stat").unwrap_or_default();
     stat_fields(&stat).next().is_none_or(|state| state.starts_with(['Z', 'X']))
 }
 
@@ -276,29 +277,29 @@ impl Looks {
     /// Samples one process and returns the number of its threads.
     fn look_at(&mut self, pid: Pid) -> u64 {
         let number = pid.as_raw_nonzero().get();
-        let at = |name: &str| format!("/proc/{number}/{name}");
         self.processes.insert(number);
-        self.executables.extend(fs::read_link(at("exe")));
-        let maps = fs::read_to_string(at("maps")).unwrap_or_default();
+        self.executables.extend(proc_files::link(number, "exe"));
+        let maps = proc_files::text(number, "maps").unwrap_or_default();
         let mapped =
             maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|flags| flags.contains('x')));
         self.libraries.extend(mapped.filter_map(|line| Some(PathBuf::from(&line[line.find('/')?..]))));
-        for entry in fs::read_dir(at("fd")).into_iter().flatten().flatten() {
-            let (Ok(target), name) = (fs::read_link(entry.path()), entry.file_name()) else { continue };
-            let Ok(info) = fs::read_to_string(at("fdinfo") + "/" + &name.to_string_lossy()) else { continue };
-            self.open(number, &name.to_string_lossy(), target, &info);
+        for open in proc_files::descriptors(number) {
+            if let Some(info) = open.info() {
+                self.open(number, open, &info);
+            }
         }
-        let status = fs::read_to_string(at("status")).unwrap_or_default();
+        let status = proc_files::text(number, "status").unwrap_or_default();
         let value = |name| readings::field(&status, name)?.split(' ').next()?.parse::<u64>().ok();
         self.peak = self.peak.max(Bytes(value("VmHWM").unwrap_or(0) * Bytes::K));
         value("Threads").unwrap_or(0)
     }
 
-    fn open(&mut self, process: i32, descriptor: &str, target: PathBuf, info: &str) {
+    fn open(&mut self, process: i32, descriptor: Descriptor, info: &str) {
+        let Descriptor { number, target, .. } = descriptor;
         if target.as_os_str() == "anon_inode:[io_uring]" {
             // SqHead counts the requests that the kernel took from the ring.
             let taken = readings::field(info, "SqHead").and_then(|head| head.parse().ok()).unwrap_or(0);
-            let ring = self.rings.entry((process, descriptor.parse().unwrap_or(-1))).or_default();
+            let ring = self.rings.entry((process, number)).or_default();
             *ring = (*ring).max(taken);
         } else if target.as_os_str().as_encoded_bytes().starts_with(b"socket:") {
             self.sockets.insert(target);

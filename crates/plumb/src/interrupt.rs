@@ -14,6 +14,8 @@ use crate::failure::Failure;
 use crate::{command_line, history, output};
 use plumb_engine::EngineError;
 use plumb_events::{Cancel, locked, now};
+use plumb_host::kernel::status_field;
+use plumb_host::proc_files;
 use plumb_io::IoError;
 use plumb_study::bundle::Reservation;
 use plumb_units::Nanos;
@@ -61,9 +63,9 @@ pub fn survive_large_files() {
 
 /// True if a signal was ignored at the program's start, as `nohup` arranges.
 fn is_ignored(signal: i32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let status = proc_files::text("self", "status").unwrap_or_default();
+    let mask =
+        status_field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
     mask >> (signal - 1) & 1 == 1
 }
 

@@ -16,7 +16,7 @@ use plumb_events::{SessionKind, Unit};
 use plumb_host::device::DeviceDescription;
 use plumb_record::{
     Check, Device, Finding, Header, HostCpu, IDLE_CLASS, LoadRow, Memory, ParameterRow, Phase, ProcessUse,
-    Record, Sampling, SamplingError, SessionTime, SettingRow, StatisticRow, WaitEvent,
+    Receipts, Record, Sampling, SamplingError, SessionTime, SettingRow, StatisticRow, WaitEvent,
 };
 use plumb_study::disturbance::{self, Stretch};
 use plumb_study::machine;
@@ -63,7 +63,7 @@ pub fn record(ran: &MadeRun) -> Record {
     let foreground = events(watched, SessionKind::Foreground);
     let busy = foreground.iter().filter(|(event, _)| !event.is_idle()).map(|(event, _)| event.time_ns);
     let cpu = cpu_of(watched, Process::is_foreground);
-    let (receipts, readings) = receipts::receipts(evidence);
+    let Receipts { receipts, readings } = receipts::receipts(evidence);
     let (begin, end) = ran.wall;
     let header = Header {
         elapsed_ns: evidence.elapsed.0,

@@ -17,6 +17,7 @@
 
 use plumb_events::clock;
 use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, named};
+use plumb_host::proc_files;
 use plumb_host::process::below;
 use plumb_host::shared_memory::segments;
 use plumb_units::Nanos;
@@ -129,18 +130,17 @@ fn first_process(data: &Path) -> Option<Pid> {
 }
 
 fn processes() -> impl Iterator<Item = Pid> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(Pid::from_raw)
+    proc_files::all().filter_map(Pid::from_raw)
 }
 
 /// Returns the target of a link of a process.
 fn link(pid: Pid, name: &str) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/{name}")).ok()
+    proc_files::link(pid, name)
 }
 
 fn arguments(pid: Pid) -> Vec<String> {
-    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    let text = proc_files::text(pid, "cmdline").unwrap_or_default();
+    text.split('\0').map(str::to_string).collect()
 }
 
 /// True for a process of the program `postgres` that works in a directory.

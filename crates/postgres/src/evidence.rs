@@ -7,6 +7,7 @@ use crate::installation;
 use crate::process::SharedMapping;
 use crate::session::InForce;
 use crate::watch::WatchedProcesses;
+use plumb_host::proc_files;
 use plumb_host::readings::{DiskStats, pages_untold, residency};
 use plumb_host::regular::open_regular;
 use plumb_units::{Bytes, Nanos};
@@ -92,8 +93,10 @@ impl ProgramFacts {
     /// Reads it from `/proc`; `None` if this user may not.
     #[must_use]
     pub fn of(postmaster: i32) -> Option<ProgramFacts> {
-        let link = PathBuf::from(format!("/proc/{postmaster}/exe"));
-        Some(ProgramFacts { path: fs::read_link(&link).ok()?, sha256: installation::sha256(&link)? })
+        let path = proc_files::link(postmaster, "exe")?;
+        // By the link: another program may have the path by now.
+        let running = PathBuf::from(format!("/proc/{postmaster}/exe"));
+        Some(ProgramFacts { path, sha256: installation::sha256(&running)? })
     }
 }
 

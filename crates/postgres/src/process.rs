@@ -4,11 +4,11 @@
 
 use plumb_events::clock::parse_schedstat;
 use plumb_host::kernel::{stat_fields, status_field};
+use plumb_host::proc_files::{self, Descriptor, text};
 use plumb_host::readings::{OpenFlags, ProcessIo};
 use plumb_units::{Bytes, Nanos};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A clock tick of /proc/PID/stat, 100 a second on every architecture that Linux runs on today.
@@ -84,33 +84,21 @@ pub struct SharedMapping {
 /// Returns the open files of a process below a directory, by their paths in it, with their flags.
 #[must_use]
 pub fn open_files(pid: i32, directory: &Path) -> BTreeMap<PathBuf, OpenFlags> {
-    let at = format!("/proc/{pid}");
-    let entries = fs::read_dir(format!("{at}/fd")).into_iter().flatten().flatten();
-    let file = |entry: fs::DirEntry| {
-        let target = fs::read_link(entry.path()).ok()?;
-        let inside = target.strip_prefix(directory).ok()?.to_path_buf();
-        let info = fs::read_to_string(format!("{at}/fdinfo/{}", entry.file_name().to_string_lossy())).ok()?;
-        let flags = u32::from_str_radix(status_field(&info, "flags")?, 8).ok()?;
+    let file = |open: Descriptor| {
+        let inside = open.target.strip_prefix(directory).ok()?.to_path_buf();
+        let flags = u32::from_str_radix(status_field(&open.info()?, "flags")?, 8).ok()?;
         Some((inside, OpenFlags::of_bits(flags)))
     };
-    entries.filter_map(file).collect()
+    proc_files::descriptors(pid).filter_map(file).collect()
 }
 
 /// Returns the requests that the kernel took from the rings of a process, if it has any.
 #[must_use]
 pub fn ring_requests(pid: i32) -> Option<u64> {
-    let at = format!("/proc/{pid}");
-    let entries = fs::read_dir(format!("{at}/fd")).into_iter().flatten().flatten();
-    let requests = |entry: fs::DirEntry| {
-        let is_ring = fs::read_link(entry.path()).ok()?.as_os_str() == "anon_inode:[io_uring]";
-        let info = is_ring.then(|| format!("{at}/fdinfo/{}", entry.file_name().to_string_lossy()))?;
-        status_field(&fs::read_to_string(info).ok()?, "SqTail")?.parse::<u64>().ok()
-    };
-    entries.filter_map(requests).reduce(|one, other| one + other)
-}
-
-fn text(pid: i32, name: &str) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/{name}")).ok()
+    let rings =
+        proc_files::descriptors(pid).filter(|open| open.target.as_os_str() == "anon_inode:[io_uring]");
+    let requests = rings.filter_map(|ring| status_field(&ring.info()?, "SqTail")?.parse::<u64>().ok());
+    requests.reduce(|one, other| one + other)
 }
 
 fn state(stat: &str) -> Option<On> {

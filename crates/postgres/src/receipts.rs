@@ -16,7 +16,7 @@
 
 use crate::evidence::{FILLED, GivenSetting, ServerEvidence};
 use crate::session::InForce;
-use plumb_record::{Held, Receipt, ReceiptReading, Seen};
+use plumb_record::{Held, Receipts, Ruling, Seen, Shift};
 use plumb_units::{Bytes, TakesEffect};
 use rustix::fs::{major, minor};
 use std::path::Path;
@@ -45,23 +45,8 @@ const MEGABYTE: f64 = 1024.0 * 1024.0;
 /// Least share of the table's pages in a page cache that is filled, and most in an empty one.
 const FILLED_MIN: f64 = 0.9;
 const EMPTY_MAX: f64 = 0.1;
-/// Between two readings that are counts or truth values.
+/// Between the share of an empty page cache and of a filled one.
 const HALF: f64 = 0.5;
-
-#[derive(Debug, Clone, PartialEq)]
-struct Judged {
-    evidence: String,
-    held: Held,
-    seen: Seen,
-    reading: Option<Shift>,
-}
-
-/// A figure, and the largest difference that counts as none.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Shift {
-    value: f64,
-    step: f64,
-}
 
 /// Place where the evidence of a receipt is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,14 +118,14 @@ pub struct SettingRule {
     pub about_io: bool,
     /// The best evidence there can be.
     pub source: EvidenceSource,
-    judge: fn(&GivenSetting, &ServerEvidence) -> Judged,
+    judge: fn(&GivenSetting, &ServerEvidence) -> Ruling,
 }
 
 const fn rule(
     name: &'static str,
     since: u32,
     source: EvidenceSource,
-    judge: fn(&GivenSetting, &ServerEvidence) -> Judged,
+    judge: fn(&GivenSetting, &ServerEvidence) -> Ruling,
 ) -> SettingRule {
     SettingRule { name, since, takes_effect: TakesEffect::Start, about_io: false, source, judge }
 }
@@ -228,43 +213,19 @@ pub fn rule_of(name: &str) -> Option<&'static SettingRule> {
 
 /// Returns a receipt for each setting of the run, and the readings by which arms are compared.
 #[must_use]
-pub fn receipts(evidence: &ServerEvidence) -> (Vec<Receipt>, Vec<ReceiptReading>) {
-    let mut readings = Vec::new();
-    let receipt = |asked: &GivenSetting| {
+pub fn receipts(evidence: &ServerEvidence) -> Receipts {
+    let mut found = Receipts::default();
+    for asked in &evidence.asked {
         let server = by_the_server(asked, evidence);
         let own = rule_of(&asked.name).map(|rule| (rule.judge)(asked, evidence));
         // A value that is not in force cannot have acted.
-        let judged = match server.held {
+        let ruling = match server.held {
             Held::Contradicted => server,
             _ => own.unwrap_or(server),
         };
-        let Judged { evidence, held, seen, reading } = judged;
-        readings.extend(reading.map(|Shift { value, step }| ReceiptReading {
-            setting: asked.name.clone(),
-            value,
-            step,
-        }));
-        Receipt { setting: asked.name.clone(), asked: asked.value.clone(), evidence, held, seen }
-    };
-    let receipts = evidence.asked.iter().map(receipt).collect();
-    (receipts, readings)
-}
-
-/// Holds where a predicate does.
-fn held(holds: bool) -> Held {
-    if holds { Held::Held } else { Held::Contradicted }
-}
-
-fn outside(evidence: String, held: Held, reading: Shift) -> Judged {
-    Judged { evidence, held, seen: Seen::Outside, reading: Some(reading) }
-}
-
-fn unknown(evidence: impl Into<String>) -> Judged {
-    Judged { evidence: evidence.into(), held: Held::NotChecked, seen: Seen::Outside, reading: None }
-}
-
-fn counted(value: u64) -> Shift {
-    Shift { value: value as f64, step: HALF }
+        found.add(&asked.name, &asked.value, ruling);
+    }
+    found
 }
 
 fn shown(bytes: f64) -> String {
@@ -272,25 +233,23 @@ fn shown(bytes: f64) -> String {
 }
 
 /// Compares the value in force with the one asked for, by the server's word.
-fn by_the_server(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn by_the_server(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let Some(InForce { source, pending, .. }) = evidence.setting(&asked.name) else {
         // Options of initdb and hidden settings are no rows of the view.
-        return Judged { seen: Seen::Inside, ..unknown("pg_settings does not list it") };
+        return Ruling { seen: Seen::Inside, ..Ruling::unknown("pg_settings does not list it") };
     };
     let in_force = evidence.setting(&asked.name).map(InForce::shown).unwrap_or_default();
     let is_same = evidence.setting(&asked.name).is_some_and(|set| set.value == asked.canonical);
     let waits = if *pending { "; another value waits for a restart" } else { "" };
-    Judged {
-        evidence: format!("pg_settings: {in_force} in force, by {source}{waits}"),
-        held: held(is_same && !pending),
-        seen: Seen::Inside,
-        reading: None,
-    }
+    let what = format!("pg_settings: {in_force} in force, by {source}{waits}");
+    Ruling { seen: Seen::Inside, ..Ruling::that(is_same && !pending, what) }
 }
 
 /// Memory of the processes that sort: each gets an even share of the setting.
-fn maintenance_work_mem(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
-    let Some(memory) = evidence.bytes("maintenance_work_mem") else { return unknown("no value in force") };
+fn maintenance_work_mem(_: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
+    let Some(memory) = evidence.bytes("maintenance_work_mem") else {
+        return Ruling::unknown("no value in force");
+    };
     let memory = memory as f64;
     let grown: Vec<f64> = sorters(evidence).map(|process| process.memory_grown.0 as f64).collect();
     let (used, participants) = (grown.iter().sum::<f64>(), grown.len() as f64);
@@ -307,7 +266,7 @@ fn maintenance_work_mem(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
         if spilled { format!(" and at least {}", shown(memory * MEMORY_USED_MIN)) } else { String::new() }
     );
     let step = (memory * MEMORY_STEP).max(MEMORY_STEP_LEAST);
-    outside(what, held(holds), Shift { value: used, step })
+    Ruling::that(holds, what).shift(used, step)
 }
 
 /// Returns the processes that build an index: those of the leader with most CPU time.
@@ -321,7 +280,7 @@ fn sorters(evidence: &ServerEvidence) -> impl Iterator<Item = &crate::watch::Pro
 }
 
 /// Workers of an index build: fewer than asked for where the memory of each would be too small.
-fn maintenance_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn maintenance_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let found = evidence.watched.workers;
     let wanted: u64 = asked.canonical.parse().unwrap_or(0);
     let said = evidence.sort_lines.iter().filter(|line| line.contains("begin index sort")).count() as u64;
@@ -330,7 +289,7 @@ fn maintenance_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judge
     let mut what = format!("{found} processes `parallel worker` at once, of {wanted}");
     if found < wanted && began > found {
         let lines = format!("; {began} began by the server's word, and ended between two samples");
-        return unknown(what + &lines);
+        return Ruling::unknown(what + &lines);
     }
     if found < wanted {
         let memory = evidence.bytes("maintenance_work_mem").unwrap_or(0) as f64;
@@ -348,52 +307,52 @@ fn maintenance_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judge
                 .to_string(),
         };
     }
-    outside(what, held(found == wanted), counted(found))
+    Ruling::that(found == wanted, what).counted(found)
 }
 
-fn gather_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn gather_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let (found, wanted) = (evidence.watched.workers, asked.canonical.parse::<u64>().unwrap_or(0));
     let what = format!("{found} processes `parallel worker` at once, of at most {wanted} for each plan node");
-    outside(what, held(found <= wanted && (wanted == 0 || found > 0)), counted(found))
+    Ruling::that(found <= wanted && (wanted == 0 || found > 0), what).counted(found)
 }
 
-fn temporary_bytes(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn temporary_bytes(_: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let bytes = evidence.watched.temporary_bytes;
     let value = bytes.0 as f64;
     let step = (value * MEMORY_STEP).max(MEMORY_STEP_LEAST);
-    outside(format!("{bytes} of temporary files at once"), Held::Held, Shift { value, step })
+    Ruling::held(format!("{bytes} of temporary files at once")).shift(value, step)
 }
 
-fn shared_buffers(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
-    let Some(buffers) = evidence.bytes("shared_buffers") else { return unknown("no value in force") };
+fn shared_buffers(_: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
+    let Some(buffers) = evidence.bytes("shared_buffers") else { return Ruling::unknown("no value in force") };
     let Some(shared) = evidence.shared else {
-        return unknown("/proc/PID/smaps of the server cannot be read");
+        return Ruling::unknown("/proc/PID/smaps of the server cannot be read");
     };
     let (buffers, size) = (buffers as f64, shared.size.0 as f64);
     let holds = size >= buffers && size <= buffers * SHARED_OVER_MAX + SHARED_BESIDE;
     let what =
         format!("/proc/PID/smaps: a shared mapping of {} for buffers of {}", shared.size, shown(buffers));
-    outside(what, held(holds), Shift { value: size, step: MEGABYTE })
+    Ruling::that(holds, what).shift(size, MEGABYTE)
 }
 
-fn huge_pages(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn huge_pages(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let Some(shared) = evidence.shared else {
-        return unknown("/proc/PID/smaps of the server cannot be read");
+        return Ruling::unknown("/proc/PID/smaps of the server cannot be read");
     };
     let huge = shared.page.0 > 4 * Bytes::K;
     let what = format!("/proc/PID/smaps: the shared mapping has pages of {}", shared.page);
     let wanted = asked.canonical == "on";
     // `try` that fell back would pass for a treatment.
     let holds = huge == wanted && asked.canonical != "try";
-    outside(what, held(holds), counted(u64::from(huge)))
+    Ruling::that(holds, what).counted(u64::from(huge))
 }
 
 /// Flags of the open files of the log.
-fn wal_sync_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn wal_sync_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let log = evidence.watched.open.iter().filter(|(path, _)| path.starts_with("pg_wal") && is_segment(path));
     let flags: Vec<_> = log.map(|(_, flags)| flags).collect();
     if flags.is_empty() {
-        return unknown("no file of the log was open in a sample");
+        return Ruling::unknown("no file of the log was open in a sample");
     }
     let count = |found: &dyn Fn(&plumb_host::readings::OpenFlags) -> bool| {
         flags.iter().filter(|flags| found(flags)).count()
@@ -409,10 +368,10 @@ fn wal_sync_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
         "open_datasync" => (dsync > 0 || sync > 0, 1),
         _ => (sync + dsync == 0, 0),
     };
-    let judged = outside(what, held(holds), counted(value));
+    let judged = Ruling::that(holds, what).counted(value);
     match asked.canonical.as_str() {
         // Only a trace of system calls tells it from fdatasync.
-        "fsync" | "fsync_writethrough" => Judged { seen: Seen::Inside, reading: None, ..judged },
+        "fsync" | "fsync_writethrough" => Ruling { seen: Seen::Inside, reading: None, ..judged },
         _ => judged,
     }
 }
@@ -423,10 +382,10 @@ fn is_segment(path: &Path) -> bool {
     name.len() == 24 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn debug_io_direct(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn debug_io_direct(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     if evidence.disk.is_none() {
         let what = "the data directory has no device below it, as on tmpfs: O_DIRECT passes nothing by";
-        return Judged { held: Held::Contradicted, ..unknown(what) };
+        return Ruling { held: Held::Contradicted, ..Ruling::unknown(what) };
     }
     let of = |prefix: &str| {
         let files = evidence.watched.open.iter().filter(|(path, _)| path.starts_with(prefix));
@@ -443,10 +402,10 @@ fn debug_io_direct(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let what = format!(
         "/proc/PID/fdinfo: O_DIRECT in {data} of {of_data} data files, {log} of {of_log} files of the log"
     );
-    outside(what, held(holds), counted(u64::from(data > 0) + 2 * u64::from(log > 0)))
+    Ruling::that(holds, what).counted(u64::from(data > 0) + 2 * u64::from(log > 0))
 }
 
-fn wal_level(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn wal_level(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let index = evidence.done.index.0 as f64;
     if index == 0.0 {
         return by_the_server(asked, evidence);
@@ -457,11 +416,11 @@ fn wal_level(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
         evidence.log.bytes, evidence.done.index
     );
     let holds = if asked.canonical == "minimal" { share <= UNLOGGED_MAX } else { share >= LOGGED_MIN };
-    Judged { seen: Seen::Inside, ..outside(what, held(holds), Shift { value: share, step: UNLOGGED_MAX }) }
+    Ruling { seen: Seen::Inside, ..Ruling::that(holds, what).shift(share, UNLOGGED_MAX) }
 }
 
 /// Bytes of the log and of its page images, from the files of the log.
-fn page_images(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn page_images(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let off = asked.name == "full_page_writes" && asked.canonical == "off";
     let Some(images) = evidence.log.image_bytes else {
         return images_by_the_server(asked, off, evidence);
@@ -470,12 +429,12 @@ fn page_images(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
     let what = format!("pg_waldump: {images} of {count} page images in {bytes} of log");
     let holds = if off { images.0 == 0 } else { images.0 > 0 };
     let each = images.0 as f64 / count.max(1) as f64;
-    outside(what, held(holds), Shift { value: each, step: each * MEMORY_STEP })
+    Ruling::that(holds, what).shift(each, each * MEMORY_STEP)
 }
 
 /// Judges page images by their number, where `pg_waldump` is missing, or a checkpoint has removed
 /// files of the log before it read them. Compression shows in the bytes of log for each image.
-fn images_by_the_server(asked: &GivenSetting, off: bool, evidence: &ServerEvidence) -> Judged {
+fn images_by_the_server(asked: &GivenSetting, off: bool, evidence: &ServerEvidence) -> Ruling {
     let (count, bytes) = (evidence.log.image_count, evidence.log.bytes);
     let server = by_the_server(asked, evidence);
     let each = bytes.0 as f64 / count.max(1) as f64;
@@ -486,12 +445,11 @@ fn images_by_the_server(asked: &GivenSetting, off: bool, evidence: &ServerEviden
     let holds = server.held == Held::Held && (count == 0) == off;
     // The log has other records, too, so that only a large difference is one of the images.
     let value = if count == 0 { 0.0 } else { each };
-    let reading = Shift { value, step: value * LOG_STEP };
-    Judged { seen: Seen::Inside, ..outside(what, held(holds), reading) }
+    Ruling { seen: Seen::Inside, ..Ruling::that(holds, what).shift(value, value * LOG_STEP) }
 }
 
 /// Share of the log that the background process wrote: sessions write it themselves if they wait.
-fn synchronous_commit(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn synchronous_commit(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let Some(disk) = evidence.disk.and_then(|disk| disk.flushes).filter(|_| evidence.done.commits > 0) else {
         return by_the_server(asked, evidence);
     };
@@ -504,12 +462,12 @@ fn synchronous_commit(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged
     // A device without a write cache gets no flush.
     match disk.completed {
         0 => by_the_server(asked, evidence),
-        _ => outside(what, held(waits == (per_commit > 0.5)), Shift { value: per_commit, step: 0.25 }),
+        _ => Ruling::that(waits == (per_commit > 0.5), what).shift(per_commit, 0.25),
     }
 }
 
 /// A delay acts only while enough other sessions are active, and never without syncs.
-fn commit_delay(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn commit_delay(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let siblings = evidence.number("commit_siblings").unwrap_or(0.0);
     let others = evidence.done.sessions.saturating_sub(1) as f64;
     let syncs = evidence.log.syncs;
@@ -523,46 +481,52 @@ fn commit_delay(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
             "it acts while commit_siblings = {siblings} other sessions are active, and there are {others}{figure}: set \
              commit_siblings to {others} or less, or use more sessions"
         );
-        return Judged { held: Held::Contradicted, seen: Seen::Inside, ..unknown(what) };
+        return Ruling { held: Held::Contradicted, seen: Seen::Inside, ..Ruling::unknown(what) };
     }
-    let Judged { evidence: what, held, .. } = by_the_server(asked, evidence);
+    let Ruling { evidence: what, held, .. } = by_the_server(asked, evidence);
     let reading = syncs.map(|syncs| Shift { value: per_sync(syncs), step: 0.05 * per_sync(syncs) });
-    Judged { evidence: what + &figure, held, seen: Seen::Inside, reading }
+    Ruling { evidence: what + &figure, held, seen: Seen::Inside, reading }
 }
 
-fn checkpoints(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn checkpoints(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let count = evidence.watched.control_changes;
-    let Judged { held, evidence: server, .. } = by_the_server(asked, evidence);
+    let Ruling { held, evidence: server, .. } = by_the_server(asked, evidence);
     let what = format!("the control file changed {count} times, {} of log; {server}", evidence.log.bytes);
-    outside(what, held, counted(count))
+    Ruling::that(held, what).counted(count)
 }
 
-fn data_checksums(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
-    let Some(found) = evidence.page_checksum else { return unknown("no page of the table could be read") };
+fn data_checksums(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
+    let Some(found) = evidence.page_checksum else {
+        return Ruling::unknown("no page of the table could be read");
+    };
     let what = format!("the first page of the table's file has the checksum {found:#06x}");
     let wanted = is_on(&asked.value);
-    outside(what, held((found != 0) == wanted), counted(u64::from(found != 0)))
+    Ruling::that((found != 0) == wanted, what).counted(u64::from(found != 0))
 }
 
 /// The program that runs, which a directory of links may hide.
-fn server(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn server(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let Some(program) = &evidence.program else {
-        return unknown("/proc/PID/exe of the server cannot be read");
+        return Ruling::unknown("/proc/PID/exe of the server cannot be read");
     };
     let hash = program.sha256.get(..16).unwrap_or_default();
     let what = format!("/proc/PID/exe: {}, sha256 {hash}", program.path.display());
     // Of two programs with one number, one in four billion is another.
     let number = program.sha256.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    outside(what, held(Path::new(&asked.canonical) == program.path), counted(u64::from(number.unwrap_or(0))))
+    Ruling::that(Path::new(&asked.canonical) == program.path, what).counted(u64::from(number.unwrap_or(0)))
 }
 
 /// Place of the data directory: below the path, on its device.
-fn path(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
-    let Some(place) = &evidence.place else { return unknown("the data directory's place is not known") };
-    let Some(device) = place.device else { return unknown("the data directory's device is not known") };
+fn path(_: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
+    let Some(place) = &evidence.place else {
+        return Ruling::unknown("the data directory's place is not known");
+    };
+    let Some(device) = place.device else {
+        return Ruling::unknown("the data directory's device is not known");
+    };
     let what = format!("{} is on device {}:{}", place.data.display(), major(device), minor(device));
     let holds = place.data.starts_with(&place.path) && place.device == place.device_of_path;
-    Judged { reading: None, ..outside(what, held(holds), counted(0)) }
+    Ruling::that(holds, what)
 }
 
 /// True for a truth value that is on, as PostgreSQL writes it.
@@ -571,23 +535,23 @@ pub fn is_on(value: &str) -> bool {
     ["on", "true", "yes", "1"].contains(&value.to_lowercase().as_str())
 }
 
-fn wal_segment_size(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
-    let Some(found) = evidence.log.segment else { return unknown("there is no file in pg_wal") };
+fn wal_segment_size(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
+    let Some(found) = evidence.log.segment else { return Ruling::unknown("there is no file in pg_wal") };
     let wanted = plumb_units::parse_size(&asked.value).ok();
     let what = format!("files of {found} in pg_wal");
-    outside(what, held(wanted == Some(found.0)), Shift { value: found.0 as f64, step: MEGABYTE / 2.0 })
+    Ruling::that(wanted == Some(found.0), what).shift(found.0 as f64, MEGABYTE / 2.0)
 }
 
 /// Mean number of requests at the device.
-fn queue_depth(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn queue_depth(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let Some(disk) = evidence.disk else { return by_the_server(asked, evidence) };
     let depth = disk.weighted_io_time.0 as f64 / evidence.elapsed.0.max(1) as f64;
-    let Judged { held, evidence: server, .. } = by_the_server(asked, evidence);
+    let Ruling { held, evidence: server, .. } = by_the_server(asked, evidence);
     let what = format!("{depth:.2} requests at the device on average, by all processes; {server}");
-    let judged = outside(what, held, Shift { value: depth, step: 0.05 + 0.1 * depth });
+    let judged = Ruling::that(held, what).shift(depth, 0.05 + 0.1 * depth);
     match asked.canonical.as_str() {
         // A block requested just before its read is one in flight, as a plain read is.
-        "1" => Judged { seen: Seen::Inside, reading: None, ..judged },
+        "1" => Ruling { seen: Seen::Inside, reading: None, ..judged },
         _ => judged,
     }
 }
@@ -599,27 +563,27 @@ fn read_by(evidence: &ServerEvidence, kind: &str) -> (f64, u64) {
 }
 
 /// Samples between the first and the last one, which are always taken.
-fn sampler(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn sampler(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let between = evidence.watched.samples.saturating_sub(2);
     let what = format!("{between} samples of wait events during the work");
-    outside(what, held((between > 0) == is_on(&asked.value)), counted(u64::from(between > 0)))
+    Ruling::that((between > 0) == is_on(&asked.value), what).counted(u64::from(between > 0))
 }
 
 /// Pages of the table when the work begins.
-fn page_cache(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn page_cache(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let Some(pages) = evidence.page_cache else {
-        return unknown("the kernel does not tell which pages of the table are in the page cache");
+        return Ruling::unknown("the kernel does not tell which pages of the table are in the page cache");
     };
     let what = format!("{} of {} pages of the table were in the page cache", pages.cached, pages.all);
     let holds = match asked.value == FILLED {
         true => pages.share() >= FILLED_MIN,
         false => pages.share() <= EMPTY_MAX,
     };
-    outside(what, held(holds), Shift { value: pages.share(), step: HALF })
+    Ruling::that(holds, what).shift(pages.share(), HALF)
 }
 
 /// The kind of process that does the reading. The method may fall back to plain reads.
-fn io_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn io_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let (by_workers, _) = read_by(evidence, "io worker");
     let table = evidence.done.table.0 as f64;
     let rings = evidence.watched.ring_requests.unwrap_or(0);
@@ -633,21 +597,21 @@ fn io_method(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
         "io_uring" => (rings > 0, 2),
         _ => (by_workers == 0.0 && rings == 0, 0),
     };
-    outside(what, held(holds), counted(if holds { value } else { 0 }))
+    Ruling::that(holds, what).counted(if holds { value } else { 0 })
 }
 
-fn io_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn io_workers(asked: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let workers = evidence.watched.of_kind("io worker");
     let used = |process: &&crate::watch::Process| process.counters.io.is_some_and(|io| io.rchar.0 > 0);
     let (found, used) = (workers.clone().count() as u64, workers.filter(used).count());
     let what = format!("{found} processes `io worker`, {used} of them read");
-    outside(what, held(asked.canonical.parse() == Ok(found) && used > 0), counted(found))
+    Ruling::that(asked.canonical.parse() == Ok(found) && used > 0, what).counted(found)
 }
 
 /// Bytes of a read: the limit has a cap that acts without a word.
-fn io_combine_limit(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
+fn io_combine_limit(_: &GivenSetting, evidence: &ServerEvidence) -> Ruling {
     let limits = ["io_combine_limit", "io_max_combine_limit"].map(|name| evidence.bytes(name));
-    let Some(wanted) = limits[0] else { return unknown("no value in force") };
+    let Some(wanted) = limits[0] else { return Ruling::unknown("no value in force") };
     let (by_workers, worker_calls) = read_by(evidence, "io worker");
     let (by_sessions, session_calls) = read_by(evidence, "client backend");
     let (bytes, calls) =
@@ -660,7 +624,7 @@ fn io_combine_limit(_: &GivenSetting, evidence: &ServerEvidence) -> Judged {
             &format!("; io_max_combine_limit = {} is used instead, without a word", Bytes(cap).as_setting());
         holds = false;
     }
-    outside(what, held(holds), Shift { value: each, step: (each * MEMORY_STEP).max(1024.0) })
+    Ruling::that(holds, what).shift(each, (each * MEMORY_STEP).max(1024.0))
 }
 
 #[cfg(test)]

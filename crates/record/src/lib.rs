@@ -50,7 +50,7 @@ pub use io_stats::{
 pub use json::RecordError;
 pub use log_io::{LogIo, LogPattern};
 pub use mix::{MixLimit, MixRate, is_near_mix};
-pub use receipt::{Held, Receipt, ReceiptReading, Seen};
+pub use receipt::{Held, Receipt, ReceiptReading, Receipts, Ruling, Seen, Shift};
 pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
 pub use snoop::{

@@ -20,16 +20,16 @@
 
 use crate::RunError;
 use plumb_events::{Cancel, clock};
+use plumb_host::device::{LoopDevice, loop_devices};
 use plumb_host::leftover::{Leftover, MakerClaim, MarkedPart, PartKind, named};
 use plumb_host::owner::Owner;
-use plumb_host::programs;
+use plumb_host::{proc_files, programs, rights};
 use plumb_io::{Directory, EntryKind, Found, named_directory};
 use plumb_units::{Bytes, Nanos};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -78,8 +78,7 @@ pub fn require(path: &Path, file_systems: &[FileSystem]) -> Result<(), RunError>
         };
         return refuse(format!("there is no {missing}; install {package}"));
     }
-    // The owner of /proc/self is the effective user.
-    if !fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0) {
+    if rights::caller() != 0 {
         return refuse("loop devices are root's to make; run this as root".to_string());
     }
     Ok(())
@@ -182,15 +181,12 @@ fn allocate(image: &Path, bytes: Bytes, cancel: &Cancel) -> io::Result<()> {
 fn attach(image: &Path) -> Result<String, RunError> {
     let arguments = ["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), image.as_os_str()];
     let device = run("losetup", &arguments).map_err(|why| refused("make a loop device", image, why))?;
-    let name = device.rsplit('/').next().unwrap_or_default();
-    let seen = fs::read_to_string(format!("/sys/block/{name}/loop/dio")).unwrap_or_default();
-    if seen.trim() == "1" {
+    if loop_devices().iter().any(|found| found.device == Path::new(&device) && found.is_direct) {
         return Ok(device);
     }
     let why = format!(
-        "{name} reaches its file through the page cache (loop/dio is {:?}): what would be compared is memory; choose a --path \
-         whose file system takes direct I/O",
-        seen.trim()
+        "{device} reaches its file through the page cache (loop/dio is not 1): what would be compared is memory; choose a \
+         --path whose file system takes direct I/O"
     );
     Err(refused("make a loop device", image, why))
 }
@@ -228,7 +224,7 @@ pub fn release(directory: &Path) -> io::Result<()> {
     }
     // A device made by `mount -o loop` is detached by umount.
     for device in devices_over(&held)? {
-        run("losetup", &["-d".as_ref(), device.name.as_ref()]).map_err(other)?;
+        run("losetup", &["-d".as_ref(), device.device.as_ref()]).map_err(other)?;
     }
     Ok(())
 }
@@ -252,30 +248,15 @@ impl Leftover for LoopLeftover {
     }
 }
 
-struct LoopDevice {
-    name: String,
-    /// st_dev of files on the device.
-    number: u64,
-}
-
 /// Returns the loop devices over the image in a directory.
 fn devices_over(directory: &Directory) -> io::Result<Vec<LoopDevice>> {
     if directory.kind(IMAGE) != Some(EntryKind::File) {
         return Ok(Vec::new());
     }
-    // The directory's path without links, as the kernel reports it in `backing_file`.
-    let held = format!("/proc/self/fd/{}", directory.descriptor().as_raw_fd());
-    let image = fs::read_link(held)?.join(IMAGE);
-    let Ok(devices) = fs::read_dir("/sys/block") else { return Ok(Vec::new()) };
-    let device = |entry: fs::DirEntry| {
-        let system = entry.path();
-        let mut file = fs::read(system.join("loop/backing_file")).ok()?;
-        file.pop_if(|last| *last == b'\n');
-        let name = format!("/dev/{}", entry.file_name().display());
-        let number = fs::metadata(&name).ok()?.rdev();
-        (file == image.as_os_str().as_bytes()).then_some(LoopDevice { name, number })
-    };
-    Ok(devices.flatten().filter_map(device).collect())
+    // The directory's path without links, as the kernel reports it of the device's file.
+    let held = proc_files::link("self", &format!("fd/{}", directory.descriptor().as_raw_fd()));
+    let image = held.ok_or_else(|| io::Error::other("/proc does not show the directory"))?.join(IMAGE);
+    Ok(loop_devices().into_iter().filter(|found| found.file == image).collect())
 }
 
 /// True if a study file and a list of directories can contain the path.

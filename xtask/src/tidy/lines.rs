@@ -7,12 +7,18 @@ use std::path::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// Prints the lines of each crate and their sum.
-pub fn print(root: &Path) {
+/// Returns the lines of each crate.
+pub fn by_crate(sources: &[Source]) -> BTreeMap<String, usize> {
     let mut crates: BTreeMap<String, usize> = BTreeMap::new();
-    for source in super::sources(root).0.iter().filter(|source| !source.is_test()) {
+    for source in sources.iter().filter(|source| !source.is_test()) {
         *crates.entry(source.crate_name().to_string()).or_default() += count(source);
     }
+    crates
+}
+
+/// Prints the lines of each crate and their sum.
+pub fn print(root: &Path) {
+    let crates = by_crate(&super::sources(root).0);
     for (name, lines) in &crates {
         println!("{name:<10} {lines:>7}");
     }

@@ -6,13 +6,17 @@
 //! - A file of more than 80 lines has a header; a function has at most 70 lines; no public
 //!   function takes a bool; only `plumb`, `bench` and `xtask` print; no mark of unfinished work,
 //!   no empty name, no file outside the tree of modules (`source`).
-//! - Old breaches are counted per file, and a count may only shrink (`ratchet`).
+//! - A crate has at most the lines of code of its budget (`budget`).
+//! - Old breaches are counted per file, and a count may only shrink (`ratchet`); large files and
+//!   files of unknown kinds are breaches, too (`files`).
 //! - The public items of the library crates are a snapshot, so that a review sees each new one
 //!   (`public`).
 //!
 //! Each file is parsed once by syn, and rules walk the tree. Headers and marks have no syntax, so
 //! they are searched for in the text.
 
+mod budget;
+mod files;
 mod lines;
 mod manifest;
 mod modules;
@@ -67,13 +71,16 @@ pub fn check(root: &Path) -> Vec<String> {
         complaints.extend(source::check(source).into_iter().map(|what| format!("{shown}:{what}")));
         complaints.extend(source::orphan(&root.join(&source.path)).map(|what| format!("{shown}:{what}")));
     }
+    complaints.extend(budget::check(root, &sources));
     complaints.extend(ratchet::check(root, &sources));
     complaints
 }
 
-/// Writes the counts of breaches that have shrunk.
+/// Writes the budgets and the counts of breaches that have shrunk.
 pub fn shrink(root: &Path) -> std::io::Result<()> {
-    ratchet::shrink(root, &sources(root).0)
+    let sources = sources(root).0;
+    budget::shrink(root, &sources)?;
+    ratchet::shrink(root, &sources)
 }
 
 /// Returns the Rust files of the workspace, and complaints about those that cannot be read.

@@ -15,10 +15,11 @@
 //! - `circle`: no circle among the files of a crate ([`super::modules`]).
 //! - `invariant`: the number of an invariant is unique in its crate, and an assertion and a test
 //!   cite it.
+//! - `bytes` and `ending`: no file is large, and each is of a known kind ([`super::files`]).
 //!
 //! Limits: arguments of macros are not parsed; tables and code blocks in Markdown may be wide.
 
-use super::{Source, modules};
+use super::{Source, files, modules};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -110,10 +111,15 @@ fn breaches(root: &Path, sources: &[Source]) -> Breaches {
         add("short", short);
         add("tuple", tuples(source));
     }
-    for (path, text) in pages(root) {
-        let wide = wide_page(&text);
-        if !wide.is_empty() {
-            found.insert(("width".to_string(), path), wide);
+    for path in files::tree(root) {
+        let shown = path.display().to_string();
+        let mut add =
+            |rule: &str, what| found.entry((rule.to_string(), shown.clone())).or_default().push(what);
+        files::too_large(root, &path).into_iter().for_each(|what| add("bytes", (1, what)));
+        files::unexpected(&path).into_iter().for_each(|what| add("ending", (1, what)));
+        if is_page(&path) {
+            let text = fs::read_to_string(root.join(&path)).unwrap_or_default();
+            wide_page(&text).into_iter().for_each(|what| add("width", what));
         }
     }
     for (rule, path, line, what) in names(sources).into_iter().chain(invariants(sources)) {
@@ -137,22 +143,10 @@ fn wide_code(text: &str) -> Vec<(usize, String)> {
     lines.map(|(number, line)| (number + 1, format!("{} columns", columns(line)))).collect()
 }
 
-/// Returns the pages written by hand. The changelog is exempt, because an entry is one line.
-fn pages(root: &Path) -> Vec<(String, String)> {
-    let (mut found, mut directories) = (Vec::new(), vec![root.to_path_buf()]);
-    while let Some(directory) = directories.pop() {
-        for path in fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if path.is_dir() && !name.starts_with('.') && name != "target" && name != "snapshots" {
-                directories.push(path);
-            } else if name.ends_with(".md") && name != "CHANGELOG.md" {
-                let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-                found.push((shown, fs::read_to_string(&path).unwrap_or_default()));
-            }
-        }
-    }
-    found.sort();
-    found
+/// True for a page written by hand. The changelog is exempt, because an entry is one line.
+fn is_page(path: &Path) -> bool {
+    let is_text = path.extension().is_some_and(|ending| ending == "md") && !path.ends_with("CHANGELOG.md");
+    is_text && !path.iter().any(|part| part == "snapshots")
 }
 
 fn wide_page(text: &str) -> Vec<(usize, String)> {

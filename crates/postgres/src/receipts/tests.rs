@@ -71,7 +71,7 @@ fn with(mut evidence: ServerEvidence, name: &str, value: &str, unit: &str) -> Se
 
 #[track_caller]
 fn check(evidence: &ServerEvidence, expected: Held, part: &str) {
-    let (receipts, _) = receipts(evidence);
+    let receipts = receipts(evidence).receipts;
     let receipt = receipts.first().expect("one setting");
     assert_eq!(receipt.held, expected, "{receipt:?}");
     assert!(receipt.evidence.contains(part), "{}", receipt.evidence);
@@ -203,9 +203,9 @@ fn the_flags_of_the_log_tell_the_method_of_its_syncs() {
 fn only_what_is_outside_gives_a_reading_where_nothing_tells_two_values_apart() {
     let mut evidence = with(build(), "wal_sync_method", "fsync", "");
     evidence.watched.open.insert("pg_wal/000000010000000000000001".into(), OpenFlags::of_bits(0o2));
-    let (found, readings) = receipts(&evidence);
+    let Receipts { receipts: found, readings } = receipts(&evidence);
     assert_eq!((found[0].held, found[0].seen, readings.len()), (Held::Held, Seen::Inside, 0));
-    let (found, readings) = receipts(&build());
+    let Receipts { receipts: found, readings } = receipts(&build());
     assert_eq!((found[0].seen, readings[0].setting.as_str()), (Seen::Outside, "maintenance_work_mem"));
     assert!(readings[0].step < readings[0].value);
 }
@@ -214,7 +214,7 @@ fn only_what_is_outside_gives_a_reading_where_nothing_tells_two_values_apart() {
 fn one_request_ahead_is_not_told_from_none_by_the_device() {
     let seen = |value: &str| {
         let evidence = with(build(), "effective_io_concurrency", value, "");
-        let (found, readings) = receipts(&evidence);
+        let Receipts { receipts: found, readings } = receipts(&evidence);
         (found[0].held, found[0].seen, readings.len())
     };
     assert_eq!(seen("0"), (Held::Held, Seen::Outside, 1));
@@ -244,7 +244,7 @@ fn the_program_that_runs_is_the_receipt_of_a_server() {
     let mut runs = |path: &str, sha256: &str, held: Held| {
         evidence.program = Some(ProgramFacts { path: path.into(), sha256: sha256.to_string() });
         check(&evidence, held, path);
-        receipts(&evidence).1[0].value
+        receipts(&evidence).readings[0].value
     };
     let one = runs("/a/bin/postgres", &"0123456789abcdef".repeat(4), Held::Held);
     assert_ne!(one, runs("/a/bin/postgres", &"1123456789abcdef".repeat(4), Held::Held));
@@ -257,14 +257,14 @@ fn page_images_are_counted_by_the_server_where_files_of_the_log_are_gone() {
     let log = LogFacts { bytes: Bytes(1_000_000), image_count: 250, ..LogFacts::default() };
     evidence.log = LogFacts { image_bytes: Some(Bytes(900_000)), ..log };
     check(&evidence, Held::Held, "pg_waldump: 879 KB of 250 page images in 977 KB of log");
-    let (_, by_files) = receipts(&evidence);
+    let by_files = receipts(&evidence).readings;
     evidence.log = log;
     check(
         &evidence,
         Held::Held,
         "pg_stat_wal: 250 page images in 977 KB of log, which pg_waldump could not read",
     );
-    let (found, by_server) = receipts(&evidence);
+    let Receipts { receipts: found, readings: by_server } = receipts(&evidence);
     assert_eq!(found[0].seen, Seen::Inside);
     let difference = (by_files[0].value - by_server[0].value).abs();
     assert!(difference < by_server[0].step, "the two are no evidence of a treatment: {difference}");
@@ -339,7 +339,7 @@ fn evidence_that_each_version_left_holds_and_contradicts_another_value() {
         let mut evidence = recorded_of(version);
         let mut judged = |name: &str, value: &str| {
             evidence.asked = vec![asked(name, value)];
-            let (receipts, _) = receipts(&evidence);
+            let receipts = receipts(&evidence).receipts;
             (receipts[0].held, receipts[0].seen)
         };
         let (held, not) = ((Held::Held, Seen::Outside), (Held::Contradicted, Seen::Inside));

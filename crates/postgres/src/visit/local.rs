@@ -11,13 +11,14 @@
 
 use plumb_events::clock;
 use plumb_host::device;
-use plumb_host::kernel::{stat_fields, status_field};
+use plumb_host::kernel::{self, stat_fields, status_field};
+use plumb_host::proc_files;
 use plumb_host::readings::ProcessIo;
 use plumb_units::Bytes;
 use rustix::process::Pid;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Largest difference of the start times, in seconds: the kernel counts ticks from a boot whose
 /// time it rounds.
@@ -72,32 +73,30 @@ fn serves(pid: i32, started: f64) -> bool {
 /// True if the program of a process is the server's. Another user's link may be closed; the name of
 /// the process is not.
 fn is_server(pid: i32) -> bool {
-    match fs::read_link(format!("/proc/{pid}/exe")) {
+    match proc_files::link(pid, "exe") {
         // A program that was replaced while it runs has a note behind its name.
-        Ok(exe) => {
+        Some(exe) => {
             exe.file_name().and_then(OsStr::to_str).and_then(|name| name.split(' ').next()) == Some(PROGRAM)
         }
-        Err(_) => fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == PROGRAM),
+        None => proc_files::text(pid, "comm").is_some_and(|name| name.trim() == PROGRAM),
     }
 }
 
 /// Returns the start of a process in seconds since 1970.
 fn begun(pid: i32) -> Option<f64> {
-    let ticks = plumb_host::kernel::start_time(u32::try_from(pid).ok()?)? as f64;
-    let uptime = fs::read_to_string("/proc/uptime").ok()?;
-    let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    let ticks = kernel::start_time(u32::try_from(pid).ok()?)? as f64;
+    let uptime = kernel::uptime()?.seconds();
     Some(clock::wall().as_secs_f64() - uptime + ticks / rustix::param::clock_ticks_per_second() as f64)
 }
 
 fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = proc_files::text(pid, "stat")?;
     stat_fields(&stat).nth(1)?.parse().ok().filter(|parent| is_server(*parent))
 }
 
 /// Returns a local server if this user may read all that receipts need.
 fn inspected(postmaster: i32) -> Whereabouts {
-    let data =
-        fs::read_link(format!("/proc/{postmaster}/cwd")).ok().filter(|data| fs::read_dir(data).is_ok());
+    let data = proc_files::link(postmaster, "cwd").filter(|data| fs::read_dir(data).is_ok());
     let may_read = Pid::from_raw(postmaster).is_some_and(|pid| ProcessIo::of(pid).is_ok());
     match data.filter(|_| may_read) {
         Some(data) => Whereabouts::Here(LocalServer { postmaster, data }),
@@ -107,10 +106,8 @@ fn inspected(postmaster: i32) -> Whereabouts {
 
 /// True if a process of a container of this machine has this number in it.
 fn has_namespace(pid: i32, started: f64) -> bool {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    numbers.any(|number| {
-        let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
+    proc_files::all().any(|number| {
+        let status = proc_files::text(number, "status").unwrap_or_default();
         inner(&status) == Some(pid) && number != pid && serves(number, started)
     })
 }
@@ -128,11 +125,7 @@ impl LocalServer {
 
     /// Returns the disk below its data; `None` if there is none, as on tmpfs.
     pub fn disk(&self) -> Option<String> {
-        let device = rustix::fs::stat(&self.data).ok()?.st_dev;
-        let numbers = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-        let block = fs::canonicalize(Path::new("/sys/dev/block").join(numbers)).ok()?;
-        let disk = if block.join("partition").exists() { block.parent()? } else { block.as_path() };
-        Some(disk.file_name()?.to_str()?.to_string())
+        device::disk(rustix::fs::stat(&self.data).ok()?.st_dev)
     }
 }
 

@@ -13,7 +13,8 @@
 //!   of their own, so that one takes nothing for its own that another has made.
 //! - Without a machine-id another boot proves nothing, and the database stays.
 
-use plumb_host::kernel::start_time;
+use plumb_host::kernel::{boot_id, start_time};
+use plumb_host::proc_files;
 use plumb_study::machine;
 use plumb_units::hex;
 use sha2::{Digest, Sha256};
@@ -61,12 +62,11 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Returns host, boot and process namespace: a host's name alone is no proof, because two machines
 /// or containers may share it.
 pub(super) fn origin() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    format!("{}, boot {}, {}", machine::describe().name, boot.trim(), space())
+    format!("{}, boot {}, {}", machine::describe().name, boot_id(), space())
 }
 
 fn space() -> String {
-    fs::read_link("/proc/self/ns/pid").unwrap_or_default().display().to_string()
+    proc_files::link("self", "ns/pid").unwrap_or_default().display().to_string()
 }
 
 fn machine_id() -> String {
@@ -77,11 +77,10 @@ fn machine_id() -> String {
 
 fn own() -> Mark {
     let hash = |text: String, letters: usize| hex(&Sha256::digest(text.as_bytes()))[..letters].to_string();
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let process = std::process::id();
     Mark {
         machine: hash(format!("{} {} {}", machine_id(), machine::describe().name, space()), MACHINE),
-        boot: hash(boot.trim().to_string(), BOOT),
+        boot: hash(boot_id(), BOOT),
         process,
         start: start_time(process).unwrap_or_default(),
     }

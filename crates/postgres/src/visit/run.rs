@@ -18,7 +18,7 @@ use crate::workload::{self, WorkOutcome, WorkPlace};
 use plumb_events::{Cancel, Unit, clock};
 use plumb_host::readings::DiskStats;
 use plumb_record::{
-    Finding, Header, Held, HostCpu, ParameterRow, Phase, Receipt, Record, Seen, SettingRow, StatisticRow,
+    Finding, Header, HostCpu, ParameterRow, Phase, Receipt, Record, Ruling, SettingRow, StatisticRow,
 };
 use plumb_study::disturbance::{self, MachineCounters, Stretch};
 use plumb_study::machine::{self, CpuTimes};
@@ -372,17 +372,18 @@ fn drop_indexes(session: &mut ServerSession<'_>, table: &str) -> Result<(), Post
 
 /// Returns the receipt of a setting by the server's word: the value in force, and its origin.
 fn by_the_server(asked: &GivenSetting, evidence: &ServerEvidence) -> Receipt {
-    let (held, evidence) = match evidence.setting(&asked.name) {
+    let ruling = match evidence.setting(&asked.name) {
         Some(set) => {
             let origins = ["session", "configuration file"];
             let is_same = set.value == asked.canonical && origins.contains(&set.source.as_str());
-            let held = if is_same { Held::Held } else { Held::Contradicted };
-            (held, format!("pg_settings of the working session: {} by {}", set.shown(), set.source))
+            Ruling::that(
+                is_same,
+                format!("pg_settings of the working session: {} by {}", set.shown(), set.source),
+            )
         }
-        None => (Held::NotChecked, "pg_settings has no such row".to_string()),
+        None => Ruling::unknown("pg_settings has no such row"),
     };
-    let (setting, asked) = (asked.name.clone(), asked.value.clone());
-    Receipt { setting, asked, evidence, held, seen: Seen::Inside }
+    ruling.inside(&asked.name, &asked.value)
 }
 
 fn settings(asked: &[GivenSetting], in_force: &[InForce]) -> Vec<SettingRow> {

@@ -32,7 +32,7 @@ use crate::evidence::Evidence;
 use crate::rows::{self, Counted};
 use phases::Timeline;
 use plumb_events::SessionKind;
-use plumb_record::{Record, trace};
+use plumb_record::{Receipts, Record, trace};
 use plumb_units::Nanos;
 
 /// Time for which the process was suspended during the measurement.
@@ -47,13 +47,15 @@ pub fn record(seen: &Evidence) -> Record {
     let counted = Counted::of(period);
     let trace = seen.measured.trace.as_ref();
     let users = users::users(seen, &timeline);
+    let Receipts { receipts, readings } = receipts::receipts(seen);
     let mut record = Record {
         devices: devices::devices(seen),
         calibration: calibration::calibration(seen),
         limits: seen.limits.clone(),
         mix: mix::mix(seen),
         stopped_ns: stopped(seen).map(|stopped| stopped.0),
-        receipts: receipts::receipts(seen),
+        receipts,
+        readings,
         phases: phases::phases(seen, &timeline),
         memory: memory::memory(seen),
         load_profile: load_profile::rows(&counted, &seen.measured.outcome),

@@ -39,16 +39,6 @@ impl Word {
     }
 }
 
-/// Converts a plain value; `None` for other types.
-fn word(value: &toml::Value) -> Option<Word> {
-    match value {
-        toml::Value::String(text) => Some(Word::Text(text.clone())),
-        toml::Value::Integer(number) => Some(Word::Number(*number)),
-        toml::Value::Boolean(flag) => Some(Word::Flag(*flag)),
-        _ => None,
-    }
-}
-
 type Text = Spanned<String>;
 type Words = BTreeMap<Text, Spanned<Word>>;
 
@@ -89,8 +79,23 @@ struct RawFactor {
     name: Text,
     /// May be omitted if the factor has the setting's name; levels are then values of that setting.
     setting: Option<Text>,
-    /// A value, or a table of `label` and `set`.
+    /// Each is read as a [`RawLevel`], with a refusal that names the factor.
     levels: Vec<Spanned<toml::Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum RawLevel {
+    /// A value of the factor's setting.
+    Value(Word),
+    Labelled(RawLabelled),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLabelled {
+    label: Word,
+    set: BTreeMap<String, Word>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -436,16 +441,22 @@ impl Reader<'_> {
         })
     }
 
-    fn assignment(&self, name: &Text, value: &Spanned<Word>) -> Result<Assignment, StudyFileError> {
-        let origin = self.places.origin(&value.span());
-        let text = value.get_ref().text();
-        let found = self.vocabulary.setting(name.get_ref(), &text, &origin);
+    fn assignment(
+        &self,
+        name: &str,
+        span: &Range<usize>,
+        value: &Word,
+    ) -> Result<Assignment, StudyFileError> {
+        let found = self.vocabulary.setting(name, &value.text(), &self.places.origin(span));
         let (facts, value) = found.map_err(StudyFileError::new)?;
         Ok(Assignment { name: facts.name, value })
     }
 
     fn assignments(&self, words: &Words) -> Result<Vec<Assignment>, StudyFileError> {
-        words.iter().map(|(name, value)| self.assignment(name, value)).collect()
+        let set = |(name, value): (&Text, &Spanned<Word>)| {
+            self.assignment(name.get_ref(), &value.span(), value.get_ref())
+        };
+        words.iter().map(set).collect()
     }
 
     fn factors(&self, raw: &RawStudy, fixed: &[Assignment]) -> Result<Vec<Factor>, StudyFileError> {
@@ -521,60 +532,39 @@ impl Reader<'_> {
 
     fn level(&self, given: &RawFactor, level: &Spanned<toml::Value>) -> Result<Level, StudyFileError> {
         let (factor, span) = (given.name.get_ref(), level.span());
-        let word = word(level.get_ref()).map(|word| Spanned::new(span.clone(), word));
         // A factor may have the name of its setting.
-        let named =
-            |word: &Spanned<Word>| self.vocabulary.setting(factor, &word.get_ref().text(), "").is_ok();
-        let own = || word.as_ref().is_some_and(named).then(|| given.name.clone());
-        let setting = given.setting.clone().or_else(own);
-        match (level.get_ref(), word, &setting) {
-            (_, Some(word), Some(setting)) => {
-                self.short_label(&word.get_ref().text(), span)?;
-                let set = self.assignment(setting, &word)?;
-                Ok(Level { label: word.get_ref().text(), settings: vec![set] })
+        let own =
+            |value: &Word| self.vocabulary.setting(factor, &value.text(), "").is_ok().then_some(&given.name);
+        match (RawLevel::deserialize(level.get_ref().clone()), &given.setting) {
+            (Ok(RawLevel::Value(value)), setting) => {
+                let Some(setting) = setting.as_ref().or_else(|| own(&value)) else {
+                    let what = format!(
+                        "factor {factor}: a level that is a value needs the setting it is a value of: setting = \"...\"; {}",
+                        self.vocabulary.settings()
+                    );
+                    return Err(self.at(span, &what));
+                };
+                self.short_label(&value.text(), span.clone())?;
+                let set = self.assignment(setting.get_ref(), &span, &value)?;
+                Ok(Level { label: value.text(), settings: vec![set] })
             }
-            (_, Some(_), None) => {
-                let what = format!(
-                    "factor {factor}: a level that is a value needs the setting it is a value of: setting = \"...\"; {}",
-                    self.vocabulary.settings()
-                );
-                Err(self.at(span, &what))
-            }
-            (_, None, Some(setting)) => {
+            (_, Some(setting)) => {
                 let what = format!(
                     "factor {factor} has a setting, and a level of it sets others; leave setting out"
                 );
                 Err(self.at(setting.span(), &what))
             }
-            (toml::Value::Table(table), None, None) => self.labelled(factor, table, span),
-            (_, None, None) => Err(self.no_level(factor, span)),
+            (Ok(RawLevel::Labelled(RawLabelled { label, set })), None) => {
+                self.short_label(&label.text(), span.clone())?;
+                let settings = set.iter().map(|(name, value)| self.assignment(name, &span, value));
+                Ok(Level { label: label.text(), settings: settings.collect::<Result<_, _>>()? })
+            }
+            (Err(_), None) => {
+                let form = "{ label = \"TRUE\", set = { filesystemio_options = \"setall\" } }";
+                let what = format!("factor {factor}: a level is a value of its setting, or {form}");
+                Err(self.at(span, &what))
+            }
         }
-    }
-
-    fn no_level(&self, factor: &str, span: Range<usize>) -> StudyFileError {
-        let form = "{ label = \"TRUE\", set = { filesystemio_options = \"setall\" } }";
-        self.at(span, &format!("factor {factor}: a level is a value of its setting, or {form}"))
-    }
-
-    /// Reads a level that has a label and settings.
-    fn labelled(
-        &self,
-        factor: &str,
-        table: &toml::Table,
-        span: Range<usize>,
-    ) -> Result<Level, StudyFileError> {
-        let (label, set) =
-            (table.get("label").and_then(word), table.get("set").and_then(toml::Value::as_table));
-        let (Some(label), Some(set), 2) = (label, set, table.len()) else {
-            return Err(self.no_level(factor, span));
-        };
-        let label = label.text();
-        self.short_label(&label, span.clone())?;
-        let settings = set.iter().map(|(name, value)| {
-            let value = word(value).ok_or_else(|| self.no_level(factor, span.clone()))?;
-            self.assignment(&Spanned::new(span.clone(), name.clone()), &Spanned::new(span.clone(), value))
-        });
-        Ok(Level { label, settings: settings.collect::<Result<_, _>>()? })
     }
 
     fn generators(&self, raw: &[RawGenerator], factors: &[Factor]) -> Result<Vec<Generator>, StudyFileError> {

@@ -1,13 +1,12 @@
 //! Parameters of a copy that a study may vary, compared with the sessions' work and the new blocks.
 
 use super::super::Evidence;
-use super::{Judged, counted};
+use super::{Ruling, counted};
 use crate::evidence::CopyDone;
 use plumb_engine::transaction::Logging;
 use plumb_engine::view::copy::LoadDegree;
 use plumb_events::{IoStream, Statistic};
 use plumb_record::Receipt;
-use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, RowCount};
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
@@ -15,16 +14,16 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let load = if done.load == LoadDegree::Serial { "serial" } else { "parallel" };
     let logging = if done.logging == Logging::Logging { "logging" } else { "nologging" };
     vec![
-        sessions(seen, done).receipt("load", load, Seen::Inside),
-        target(done).receipt("into", if done.old > 0 { "existing" } else { "new" }, Seen::Inside),
-        logged(seen, done).receipt("logging", logging, Seen::Inside),
-        source(seen, done).receipt("source", "read once, past the cache", Seen::Inside),
-        written(seen, done).receipt("target blocks", "written once", Seen::Inside),
+        sessions(seen, done).inside("load", load),
+        target(done).inside("into", if done.old > 0 { "existing" } else { "new" }),
+        logged(seen, done).inside("logging", logging),
+        source(seen, done).inside("source", "read once, past the cache"),
+        written(seen, done).inside("target blocks", "written once"),
     ]
 }
 
 /// Rows by session: one loads all rows, or each its own.
-fn sessions(seen: &Evidence, done: &CopyDone) -> Judged {
+fn sessions(seen: &Evidence, done: &CopyDone) -> Ruling {
     let rows = |statistic: Statistic| -> Vec<u64> {
         let sessions = seen.measured.period.sessions.iter();
         sessions.map(|session| session.statistics[statistic as usize]).filter(|rows| *rows > 0).collect()
@@ -40,33 +39,33 @@ fn sessions(seen: &Evidence, done: &CopyDone) -> Judged {
     }
     let (degree, total) = (seen.inside.degree, done.loaded.row_count);
     if total < degree as u64 * 10_000 {
-        return Judged::not_checked(format!("{evidence}: there were not rows for more"));
+        return Ruling::unknown(format!("{evidence}: there were not rows for more"));
     }
     // A session that starts when all extents are taken reads nothing.
     let right = match done.load {
         LoadDegree::Serial => loaded == [total] && (sent.len() > 1 || degree == 1),
         LoadDegree::Parallel => (loaded.len() > 1 || degree == 1) && sent.is_empty(),
     };
-    Judged::that(right && loaded.iter().sum::<u64>() == total, evidence)
+    Ruling::that(right && loaded.iter().sum::<u64>() == total, evidence)
 }
 
-fn target(done: &CopyDone) -> Judged {
+fn target(done: &CopyDone) -> Ruling {
     let evidence = match done.old {
         0 => "no table of that name before".to_string(),
         old => format!("{} rows before, which stay", RowCount(old)),
     };
-    Judged::held(evidence)
+    Ruling::held(evidence)
 }
 
 /// Redo of the new blocks.
-fn logged(seen: &Evidence, done: &CopyDone) -> Judged {
+fn logged(seen: &Evidence, done: &CopyDone) -> Ruling {
     let redo = seen.measured.period.statistic(Statistic::RedoDirectBytes);
     let bytes = done.loaded.block_count * done.block_bytes;
     let evidence = format!("{} of redo for {} of blocks", Bytes(redo), Bytes(bytes));
-    Judged::that(if done.logged { redo >= bytes } else { redo == 0 }, evidence)
+    Ruling::that(if done.logged { redo >= bytes } else { redo == 0 }, evidence)
 }
 
-fn source(seen: &Evidence, done: &CopyDone) -> Judged {
+fn source(seen: &Evidence, done: &CopyDone) -> Ruling {
     let read = seen.measured.period.stream(IoStream::TableReads);
     let bytes = done.source_blocks * done.block_bytes;
     let evidence = format!(
@@ -75,11 +74,11 @@ fn source(seen: &Evidence, done: &CopyDone) -> Judged {
         counted(read.count, "request"),
         Bytes(bytes)
     );
-    Judged::that(read.bytes == bytes, evidence)
+    Ruling::that(read.bytes == bytes, evidence)
 }
 
 /// A block of the target is written once.
-fn written(seen: &Evidence, done: &CopyDone) -> Judged {
+fn written(seen: &Evidence, done: &CopyDone) -> Ruling {
     let written = seen.measured.period.stream(IoStream::DataWrites);
     let bytes = done.loaded.block_count * done.block_bytes;
     let evidence = format!(
@@ -88,5 +87,5 @@ fn written(seen: &Evidence, done: &CopyDone) -> Judged {
         counted(written.count, "request"),
         Bytes(bytes)
     );
-    Judged::that(written.bytes == bytes, evidence)
+    Ruling::that(written.bytes == bytes, evidence)
 }

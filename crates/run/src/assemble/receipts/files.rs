@@ -1,7 +1,7 @@
 //! Receipts of blocks, extents, files and the buffer cache.
 
 use super::super::Evidence;
-use super::{Judged, counted};
+use super::{Ruling, counted};
 use crate::evidence::FileRole;
 use plumb_engine::Setting;
 use plumb_engine::storage::control::SegmentExtent;
@@ -28,14 +28,15 @@ fn in_headers(seen: &Evidence, size: fn(&FileShape) -> u64) -> (Vec<u64>, String
     (sizes, shown)
 }
 
-pub(super) fn block_size(seen: &Evidence) -> Option<Judged> {
+pub(super) fn block_size(seen: &Evidence) -> Option<Ruling> {
     let asked = seen.inside.settings.number(Setting::DbBlockSize);
     let (sizes, shown) = in_headers(seen, |header| header.block_bytes);
     let files = counted(first_headers(seen).count() as u64, "data file");
-    Some(Judged::that(sizes == [asked], format!("read back from disk: {files} of {shown} blocks")))
+    let evidence = format!("read back from disk: {files} of {shown} blocks");
+    Some(Ruling::that(sizes == [asked], evidence).counted(sizes.iter().sum()))
 }
 
-pub(super) fn extent_size(seen: &Evidence) -> Option<Judged> {
+pub(super) fn extent_size(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(Setting::ExtentSize) {
         return None;
@@ -44,11 +45,12 @@ pub(super) fn extent_size(seen: &Evidence) -> Option<Judged> {
     let asked = settings.number(Setting::ExtentSize).max(8 * block).next_power_of_two();
     let (sizes, shown) = in_headers(seen, |header| header.extent_bytes);
     let files = counted(first_headers(seen).count() as u64, "data file");
-    Some(Judged::that(sizes == [asked], format!("read back from disk: {files} of {shown} extents")))
+    let evidence = format!("read back from disk: {files} of {shown} extents");
+    Some(Ruling::that(sizes == [asked], evidence).counted(sizes.iter().sum()))
 }
 
 /// Compares the extents of the table by data file.
-pub(super) fn striping(seen: &Evidence) -> Option<Judged> {
+pub(super) fn striping(seen: &Evidence) -> Option<Ruling> {
     let catalog = &seen.inside.catalog;
     let asked = seen.inside.settings.number(Setting::DataFiles);
     let users = catalog.tablespaces.iter().find(|entry| entry.purpose == Purpose::Users)?;
@@ -84,18 +86,18 @@ pub(super) fn striping(seen: &Evidence) -> Option<Judged> {
     let most = by_file.iter().max().copied().unwrap_or(0);
     let slack = u64::from(users.extent_blocks) * (seen.inside.degree as u64 + 1);
     let even = !seen.asked.files_presized || most - least <= slack;
-    Some(Judged::that(even && by_file.len() as u64 == asked, evidence))
+    Some(Ruling::that(even && by_file.len() as u64 == asked, evidence))
 }
 
 /// Requires that no file grows during the measurement.
-pub(super) fn growth(seen: &Evidence) -> Option<Judged> {
+pub(super) fn growth(seen: &Evidence) -> Option<Ruling> {
     let grown = seen.measured.period.statistic(Statistic::FileBytesExtended);
     let evidence = format!("the files grew by {} during the build", Bytes(grown));
     match (grown, seen.asked.files_presized) {
-        (0, _) => Some(Judged::held(evidence)),
-        (_, false) => Some(Judged::not_checked(format!("{evidence}; this database starts small and grows"))),
+        (0, _) => Some(Ruling::held(evidence)),
+        (_, false) => Some(Ruling::unknown(format!("{evidence}; this database starts small and grows"))),
         (_, true) => {
-            Some(Judged::contradicted(format!("{evidence}: part of the time is that of writing zeros")))
+            Some(Ruling::contradicted(format!("{evidence}: part of the time is that of writing zeros")))
         }
     }
 }
@@ -110,12 +112,12 @@ fn cache_was_used(seen: &Evidence) -> bool {
 }
 
 /// Answer for a setting of an unused cache; `None` unless it was set.
-fn unused(seen: &Evidence, setting: Setting) -> Option<Judged> {
-    seen.inside.settings.is_explicit(setting).then(|| Judged::not_checked(CACHE_UNUSED))
+fn unused(seen: &Evidence, setting: Setting) -> Option<Ruling> {
+    seen.inside.settings.is_explicit(setting).then(|| Ruling::unknown(CACHE_UNUSED))
 }
 
 /// Compares the memory mapped for the buffer cache with its size.
-pub(super) fn cache(seen: &Evidence) -> Option<Judged> {
+pub(super) fn cache(seen: &Evidence) -> Option<Ruling> {
     if !cache_was_used(seen) {
         return unused(seen, Setting::DbCacheSize);
     }
@@ -123,7 +125,7 @@ pub(super) fn cache(seen: &Evidence) -> Option<Judged> {
     let block = seen.inside.tablespace(Purpose::Users).block_size.bytes() as u64;
     let frames = seen.inside.cache().frames;
     let Some(Bytes(mapped)) = seen.inside.cache().mapped else {
-        return Some(Judged::not_checked("/proc/self/maps does not tell what is mapped for the cache"));
+        return Some(Ruling::unknown("/proc/self/maps does not tell what is mapped for the cache"));
     };
     let count = |kind| seen.measured.period.statistic(kind);
     let evidence = format!(
@@ -136,23 +138,21 @@ pub(super) fn cache(seen: &Evidence) -> Option<Judged> {
     );
     // Whole blocks, one for each buffer.
     let agrees = mapped <= asked && mapped + block > asked && mapped == frames * block;
-    Some(Judged::that(agrees, evidence))
+    Some(Ruling::that(agrees, evidence).counted(mapped))
 }
 
 /// Judges the cache of another block size; `PLACE` is the size's index.
-pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Judged> {
+pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Ruling> {
     let block_size = BlockSize::ALL[PLACE];
     let setting = Setting::cache_of(block_size);
     let asked = seen.inside.settings.number(setting);
     let cache = seen.inside.caches[1..].iter().find(|cache| cache.block_size == block_size);
     let Some(cache) = cache else {
         let is_asked = seen.inside.settings.is_explicit(setting);
-        return is_asked.then(|| Judged::that(asked == 0, "there is no such cache".to_string()));
+        return is_asked.then(|| Ruling::that(asked == 0, "there is no such cache".to_string()));
     };
     let Some(Bytes(mapped)) = cache.mapped else {
-        return Some(Judged::not_checked(format!(
-            "no block of {block_size} was asked of it: {CACHE_UNUSED}"
-        )));
+        return Some(Ruling::unknown(format!("no block of {block_size} was asked of it: {CACHE_UNUSED}")));
     };
     let pool = seen.measured.pools.iter().find(|pool| pool.block_bytes == block_size.bytes() as u64);
     let cached = pool.map_or(0, |pool| pool.census.iter().map(|row| row.blocks).sum());
@@ -166,11 +166,11 @@ pub(super) fn sized_cache<const PLACE: usize>(seen: &Evidence) -> Option<Judged>
     );
     let block = block_size.bytes() as u64;
     let agrees = mapped == cache.frames * block && mapped <= asked.max(block);
-    Some(Judged::that(agrees, evidence))
+    Some(Ruling::that(agrees, evidence).counted(mapped))
 }
 
 /// Counts the started database writers.
-pub(super) fn writers(seen: &Evidence) -> Option<Judged> {
+pub(super) fn writers(seen: &Evidence) -> Option<Ruling> {
     let sessions = seen.measured.period.sessions.iter();
     let lived = sessions.filter(|session| session.role == Role::DatabaseWriter).count() as u64;
     if lived == 0 {
@@ -182,11 +182,11 @@ pub(super) fn writers(seen: &Evidence) -> Option<Judged> {
     let batches = seen.measured.period.statistic(Statistic::DbwrBatches);
     let evidence = format!("{} of DBWR, {}", counted(lived, "session"), counted(batches, "write batch"));
     let all = lived.is_multiple_of(asked) && lived <= asked * caches;
-    Some(Judged::that(all, evidence))
+    Some(Ruling::that(all, evidence).counted(lived))
 }
 
 /// Judges the mean number of blocks in a batch of the database writers.
-pub(super) fn write_batch(seen: &Evidence) -> Option<Judged> {
+pub(super) fn write_batch(seen: &Evidence) -> Option<Ruling> {
     let period = &seen.measured.period;
     let batches = period.statistic(Statistic::DbwrBatches);
     if batches == 0 {
@@ -200,5 +200,5 @@ pub(super) fn write_batch(seen: &Evidence) -> Option<Judged> {
         counted(batches, "batch"),
         blocks as f64 / batches as f64
     );
-    Some(Judged::that(blocks <= asked.saturating_mul(batches), evidence))
+    Some(Ruling::that(blocks <= asked.saturating_mul(batches), evidence))
 }

@@ -19,7 +19,7 @@
 use super::super::Evidence;
 use super::io::scanners;
 use super::sort::spilled;
-use super::{Judged, counted};
+use super::{Ruling, counted};
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Phase, PhaseSpan, SessionTotals, Statistic};
 use plumb_io::{DirectIo, MethodKind};
@@ -84,7 +84,7 @@ impl Flight {
 }
 
 /// Judges if requests overlapped each other or work, session by session.
-pub(super) fn overlap(seen: &Evidence) -> Option<Judged> {
+pub(super) fn overlap(seen: &Evidence) -> Option<Ruling> {
     let measured = |session: &&SessionTotals| session.streams[IoStream::Probe as usize].count > 0;
     let sessions = seen.measured.period.sessions.iter().filter(|session| !measured(session));
     let flights: Vec<Flight> =
@@ -98,7 +98,7 @@ pub(super) fn overlap(seen: &Evidence) -> Option<Judged> {
     let least = flights.iter().map(Flight::ratio).fold(f64::INFINITY, f64::min);
     let most = flights.iter().map(Flight::ratio).fold(0.0, f64::max);
     if requests < REQUESTS_MIN {
-        return Some(Judged::not_checked(format!("{} are too few to judge", counted(requests, "request"))));
+        return Some(Ruling::unknown(format!("{} are too few to judge", counted(requests, "request"))));
     }
     let evidence = format!(
         "{} were on their way for {} in sum and waited for {}: {:.2} times as long, {least:.2} to {most:.2} by session \
@@ -115,13 +115,13 @@ pub(super) fn overlap(seen: &Evidence) -> Option<Judged> {
     let at_once = at_once as f64 / by_ring.max(1) as f64;
     let options = seen.inside.settings.word(Setting::FilesystemioOptions);
     if asynchronous != matches!(options, "asynch" | "setall") {
-        return Some(Judged::not_checked(format!("{evidence}; {}", seen.inside.access.method_reason())));
+        return Some(Ruling::unknown(format!("{evidence}; {}", seen.inside.access.method_reason())));
     }
     Some(match asynchronous {
         true if method.goes_by(MethodKind::Sync) => {
-            Judged::not_checked(format!("{evidence}; {}", seen.inside.access.method_reason()))
+            Ruling::unknown(format!("{evidence}; {}", seen.inside.access.method_reason()))
         }
-        true if method.queue_depth() == 1 => Judged::not_checked(format!("{evidence}; io_queue_depth is 1")),
+        true if method.queue_depth() == 1 => Ruling::unknown(format!("{evidence}; io_queue_depth is 1")),
         true if at_once > AT_ONCE_MAX => {
             let evidence = format!(
                 "{evidence}; {:.0}% of the requests through rings were complete when the call that handed them over \
@@ -131,16 +131,16 @@ pub(super) fn overlap(seen: &Evidence) -> Option<Judged> {
             let queued = queued_share(&seen.measured.period.sessions);
             // Cached pages are complete at once, whatever the method.
             match seen.inside.access.direct {
-                DirectIo::Required if queued > RUN_QUEUE_MAX => Judged::not_checked(format!(
+                DirectIo::Required if queued > RUN_QUEUE_MAX => Ruling::unknown(format!(
                     "{evidence}, late: the sessions waited for a processor for {:.0}% of their time",
                     queued * 100.0
                 )),
-                DirectIo::Required => Judged::contradicted(evidence),
-                DirectIo::Off => Judged::not_checked(evidence),
+                DirectIo::Required => Ruling::contradicted(evidence),
+                DirectIo::Off => Ruling::unknown(evidence),
             }
         }
-        true => Judged::that(total.ratio() > ASYNCHRONOUS_MIN, evidence),
-        false => Judged::that(most <= SYNCHRONOUS_MAX, evidence),
+        true => Ruling::that(total.ratio() > ASYNCHRONOUS_MIN, evidence),
+        false => Ruling::that(most <= SYNCHRONOUS_MAX, evidence),
     })
 }
 
@@ -153,9 +153,9 @@ fn queued_share(sessions: &[SessionTotals]) -> f64 {
 
 /// Judges the table reads that a scan server had in flight. While it waits, the buffer it works on
 /// is in flight, too: at most one more than the setting.
-pub(super) fn scan_read_ahead(seen: &Evidence) -> Option<Judged> {
+pub(super) fn scan_read_ahead(seen: &Evidence) -> Option<Ruling> {
     let explicit = seen.inside.settings.is_explicit(Setting::ScanReadAhead);
-    let unjudged = |why: String| explicit.then(|| Judged::not_checked(why));
+    let unjudged = |why: String| explicit.then(|| Ruling::unknown(why));
     let method = &seen.inside.access.method;
     if method.kind() == MethodKind::Sync {
         return unjudged("requests are synchronous: this setting had no effect".to_string());
@@ -187,25 +187,22 @@ pub(super) fn scan_read_ahead(seen: &Evidence) -> Option<Judged> {
     // Reads that had arrived before the scan asked for them do not show how many were in flight.
     let mostly_waited = sessions.iter().any(|(_, flight)| flight.waits.0 * 2 > flight.away.0);
     Some(match (most <= (asked + 1) as f64 * TOLERANCE, may_overlap && mean <= 1.0) {
-        (false, _) => Judged::contradicted(evidence),
-        (true, false) => Judged::held(evidence),
-        (true, true) if mostly_waited => Judged::contradicted(evidence),
-        (true, true) => {
-            Judged::not_checked(format!("{evidence}: they arrived before the scan asked for them"))
-        }
+        (false, _) => Ruling::contradicted(evidence),
+        (true, false) => Ruling::held(evidence),
+        (true, true) if mostly_waited => Ruling::contradicted(evidence),
+        (true, true) => Ruling::unknown(format!("{evidence}: they arrived before the scan asked for them")),
     })
 }
 
 /// Judges the writes of runs in flight when a server had no free buffer: their number
 /// is that of the buffers.
-pub(super) fn write_buffers(seen: &Evidence) -> Option<Judged> {
+pub(super) fn write_buffers(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     let asked = settings.number(Setting::SortWriteBuffers);
     let plan = seen.inside.plan.as_deref()?;
     if !spilled(seen) || !plan.direct_writes {
         let explicit = settings.is_explicit(Setting::SortWriteBuffers);
-        return explicit
-            .then(|| Judged::not_checked("no run was written directly: this setting had no effect"));
+        return explicit.then(|| Ruling::unknown("no run was written directly: this setting had no effect"));
     }
     let count = |kind| seen.measured.period.statistic(kind);
     let (waits, writes) = (count(Statistic::SortWriteWaits), count(Statistic::SortWritesInFlight));
@@ -216,13 +213,13 @@ pub(super) fn write_buffers(seen: &Evidence) -> Option<Judged> {
         counted(waits, "wait"),
     );
     if plan.write_buffer_count as u64 != asked {
-        return Some(Judged::not_checked(format!("{evidence}; {}", plan.direct_writes_reason)));
+        return Some(Ruling::unknown(format!("{evidence}; {}", plan.direct_writes_reason)));
     }
     if waits == 0 {
-        return Some(Judged::not_checked(format!("{evidence}: fewer would have done")));
+        return Some(Ruling::unknown(format!("{evidence}: fewer would have done")));
     }
     // A write that ends during the count makes it one less.
-    Some(Judged::that(mean <= asked as f64 && mean > asked as f64 - 1.0, evidence))
+    Some(Ruling::that(mean <= asked as f64 && mean > asked as f64 - 1.0, evidence))
 }
 
 fn in_flight(away: Nanos, elapsed: Nanos) -> f64 {

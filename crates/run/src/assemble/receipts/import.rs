@@ -1,32 +1,31 @@
 //! Parameters of an import that a study may vary, compared with the sessions' work.
 
 use super::super::Evidence;
-use super::{Judged, counted};
+use super::{Ruling, counted};
 use crate::evidence::ImportDone;
 use plumb_events::Statistic;
 use plumb_record::Receipt;
-use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, RowCount};
 
 pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let Some(import) = &seen.measured.outcome.import else { return Vec::new() };
     let arrays = match import.rows_per_commit {
-        Some(rows) => rows_per_commit(import, rows).receipt("commit-every", rows.to_string(), Seen::Inside),
-        None => buffer(seen, import).receipt("buffer", Bytes(import.array_bytes).as_setting(), Seen::Inside),
+        Some(rows) => rows_per_commit(import, rows).inside("commit-every", rows.to_string()),
+        None => buffer(seen, import).inside("buffer", Bytes(import.array_bytes).as_setting()),
     };
-    vec![arrays, sessions(seen, import).receipt("sessions", import.sessions.to_string(), Seen::Inside)]
+    vec![arrays, sessions(seen, import).inside("sessions", import.sessions.to_string())]
 }
 
 /// Rows per commit: equal, except for the last commit of a session.
-fn rows_per_commit(import: &ImportDone, asked: u64) -> Judged {
+fn rows_per_commit(import: &ImportDone, asked: u64) -> Ruling {
     let evidence =
         format!("{} of {} rows", counted(import.commit_count, "commit"), RowCount(import.row_count));
     let least = import.row_count.div_ceil(asked);
-    Judged::that((least..least + import.sessions).contains(&import.commit_count), evidence)
+    Ruling::that((least..least + import.sessions).contains(&import.commit_count), evidence)
 }
 
 /// Bytes per commit, by the counters of the sessions.
-fn buffer(seen: &Evidence, import: &ImportDone) -> Judged {
+fn buffer(seen: &Evidence, import: &ImportDone) -> Ruling {
     let [rows, commits] = [Statistic::RowsInserted, Statistic::UserCommits]
         .map(|statistic| seen.measured.period.statistic(statistic));
     let mean = import.row_bytes.checked_div(commits).unwrap_or(0);
@@ -41,11 +40,11 @@ fn buffer(seen: &Evidence, import: &ImportDone) -> Judged {
     let counted_alike = rows == import.row_count && commits == import.commit_count;
     // The last array of a session has the remaining rows.
     let full = mean * 2 >= import.array_bytes || commits <= 2 * import.sessions || mean < 2 * row;
-    Judged::that(counted_alike && mean <= import.array_bytes.max(2 * row) && full, evidence)
+    Ruling::that(counted_alike && mean <= import.array_bytes.max(2 * row) && full, evidence)
 }
 
 /// Counts the sessions that inserted rows.
-fn sessions(seen: &Evidence, import: &ImportDone) -> Judged {
+fn sessions(seen: &Evidence, import: &ImportDone) -> Ruling {
     let inserted: Vec<u64> = seen
         .measured
         .period
@@ -64,7 +63,7 @@ fn sessions(seen: &Evidence, import: &ImportDone) -> Judged {
     );
     match found < import.sessions {
         // A small source has rows for few sessions.
-        true => Judged::not_checked(format!("{evidence}: there were not rows for more")),
-        false => Judged::that(found == import.sessions, evidence),
+        true => Ruling::unknown(format!("{evidence}: there were not rows for more")),
+        false => Ruling::that(found == import.sessions, evidence),
     }
 }

@@ -1,7 +1,7 @@
 //! Receipts of requests to files: direct or not, by which method, how many at once, how large.
 
 use super::super::Evidence;
-use super::{Judged, counted, pages_untold};
+use super::{Ruling, counted, pages_untold};
 use crate::evidence::{FileEvidence, FileRole};
 use plumb_engine::Setting;
 use plumb_engine::storage::tablespace::Purpose;
@@ -18,6 +18,8 @@ const PAGES_OF_DIRECT_MAX: u64 = 64;
 /// File systems that move other bytes than requested (compression), or through other processes.
 const INDIRECT_FILE_SYSTEMS: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
 
+/// Mean requests of two runs are alike within this share.
+const REQUEST_STEP: f64 = 0.01;
 /// Share of requests that may use another method: headers, and single blocks at
 /// the ends of an operation.
 const STRAYS_MAX: f64 = 0.05;
@@ -37,24 +39,24 @@ fn but_log(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {
 }
 
 /// Reads `O_DIRECT` of every data file from /proc/self/fdinfo.
-pub(super) fn open_flags(seen: &Evidence) -> Option<Judged> {
+pub(super) fn open_flags(seen: &Evidence) -> Option<Ruling> {
     let files: Vec<&FileEvidence> = but_log(seen).collect();
     let known: Vec<bool> = files.iter().filter_map(|file| Some(file.flags?.direct)).collect();
     let direct = known.iter().filter(|direct| **direct).count();
     let evidence = format!("/proc/self/fdinfo: O_DIRECT in the flags of {direct} of {} files", files.len());
     if known.len() < files.len() {
-        return Some(Judged::not_checked("/proc/self/fdinfo does not tell the flags of the files"));
+        return Some(Ruling::unknown("/proc/self/fdinfo does not tell the flags of the files"));
     }
     if asked_direct(seen) && !is_direct(seen) && direct == 0 {
         // A default that is impossible here is replaced, and the receipt says so.
-        return Some(Judged::not_checked(format!("{evidence}; {}", seen.inside.access.direct_reason)));
+        return Some(Ruling::unknown(format!("{evidence}; {}", seen.inside.access.direct_reason)));
     }
     let layers: Vec<&str> = caches_below(seen).collect();
     if asked_direct(seen) && direct == files.len() && !layers.is_empty() {
         // Requests bypass this page cache, but not the cache below.
-        return Some(Judged::not_checked(format!("{evidence}; {}", layers.join("; "))));
+        return Some(Ruling::unknown(format!("{evidence}; {}", layers.join("; "))));
     }
-    Some(Judged::that(direct == if asked_direct(seen) { files.len() } else { 0 }, evidence))
+    Some(Ruling::that(direct == if asked_direct(seen) { files.len() } else { 0 }, evidence))
 }
 
 /// Returns layers below the file systems that may answer a request without the disk.
@@ -64,14 +66,14 @@ fn caches_below(seen: &Evidence) -> impl Iterator<Item = &str> {
 }
 
 /// Compares pages of the data files in the page cache before and after the build.
-pub(super) fn page_cache(seen: &Evidence) -> Option<Judged> {
+pub(super) fn page_cache(seen: &Evidence) -> Option<Ruling> {
     let used: Vec<&FileEvidence> =
         but_log(seen).filter(|file| file.io.reads.bytes + file.io.writes.bytes > 0).collect();
     if used.is_empty() {
         return None;
     }
     if let Some(why) = pages_untold(used.iter().copied()) {
-        return Some(Judged::not_checked(why));
+        return Some(Ruling::unknown(why));
     }
     let sum =
         |pages: fn(&FileEvidence) -> Option<u64>| used.iter().map(|file| pages(file)).sum::<Option<u64>>();
@@ -89,19 +91,19 @@ pub(super) fn page_cache(seen: &Evidence) -> Option<Judged> {
         let past_it = grown <= PAGES_OF_DIRECT_MAX.max(total / 100);
         let layers: Vec<&str> = caches_below(seen).collect();
         if past_it && !layers.is_empty() {
-            return Some(Judged::not_checked(format!("{evidence}; {}", layers.join("; "))));
+            return Some(Ruling::unknown(format!("{evidence}; {}", layers.join("; "))));
         }
-        return Some(Judged::that(past_it, evidence));
+        return Some(Ruling::that(past_it, evidence));
     }
     if asked_direct(seen) {
-        return Some(Judged::not_checked(evidence));
+        return Some(Ruling::unknown(evidence));
     }
     // Memory pressure may evict pages, but hardly all of them.
-    Some(Judged::that(after > 0, evidence))
+    Some(Ruling::that(after > 0, evidence))
 }
 
 /// Compares bytes that the kernel moved between this process and a device with bytes requested.
-pub(super) fn device_bytes(seen: &Evidence) -> Option<Judged> {
+pub(super) fn device_bytes(seen: &Evidence) -> Option<Ruling> {
     let measured = &seen.measured;
     let asked = [Statistic::PhysicalReadBytes, Statistic::PhysicalWriteBytes]
         .map(|kind| measured.period.statistic(kind));
@@ -116,7 +118,7 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Judged> {
     evidence.push_str(&at_the_devices(seen));
     let judged = all_direct(seen) && asked.iter().any(|bytes| *bytes >= BYTES_TO_JUDGE);
     let Some(process) = process.filter(|_| judged) else {
-        return Some(Judged::not_checked(evidence));
+        return Some(Ruling::unknown(evidence));
     };
     // The kernel counts each direct request at its submission, so a lower count means a cache.
     let moved = [process.read_bytes.0, process.write_bytes.0];
@@ -124,7 +126,7 @@ pub(super) fn device_bytes(seen: &Evidence) -> Option<Judged> {
         .iter()
         .zip(moved)
         .all(|(asked, moved)| *asked < BYTES_TO_JUDGE || moved as f64 >= *asked as f64 * PROCESS_SHARE_MIN);
-    Some(Judged::that(reached, evidence))
+    Some(Ruling::that(reached, evidence))
 }
 
 /// True if every file bypasses the page cache and the kernel counts the bytes of each request for
@@ -156,7 +158,7 @@ fn at_the_devices(seen: &Evidence) -> String {
 }
 
 /// Judges the method of requests, by the engine's counters and the kernel's.
-pub(super) fn method(seen: &Evidence) -> Option<Judged> {
+pub(super) fn method(seen: &Evidence) -> Option<Ruling> {
     let period = &seen.measured.period;
     let [ring, fixed, pool, sync] = [
         Statistic::RingRequests,
@@ -195,12 +197,12 @@ pub(super) fn method(seen: &Evidence) -> Option<Judged> {
         seen.measured.io_wq_workers.1
     );
     if ring + pool + sync == 0 {
-        return Some(Judged::not_checked("no request was made"));
+        return Some(Ruling::unknown("no request was made"));
     }
     // A session reads single blocks with a call of its own, whatever the method.
     let alone = reads_alone(seen);
     if kind != MethodKind::Sync && ring + pool == 0 && sync <= alone {
-        return Some(Judged::not_checked(format!(
+        return Some(Ruling::unknown(format!(
             "{evidence}; each read single blocks, by a call of its session whatever the method"
         )));
     }
@@ -221,11 +223,11 @@ pub(super) fn method(seen: &Evidence) -> Option<Judged> {
         MethodKind::Threads => pool > 0 && ring == 0 && calls.is_none_or(|calls| calls >= pool),
         MethodKind::Sync => ring == 0 && pool == 0 && calls.is_none_or(|calls| calls >= by_calls),
     };
-    Some(Judged::that(agrees, evidence))
+    Some(Ruling::that(agrees, evidence))
 }
 
 /// Counts the threads that ran sessions of the work, by the recorder's roles.
-pub(super) fn shared_servers(seen: &Evidence) -> Option<Judged> {
+pub(super) fn shared_servers(seen: &Evidence) -> Option<Ruling> {
     let done = &seen.measured.outcome;
     if done.slob.is_none() && done.import.is_none() {
         return None;
@@ -239,7 +241,7 @@ pub(super) fn shared_servers(seen: &Evidence) -> Option<Judged> {
         0 => format!("{}, each with a thread of its own", counted(sessions, "session")),
         _ => format!("{} carried {}", counted(servers, "shared server"), counted(sessions, "session")),
     };
-    Some(Judged::that(servers == asked.min(sessions), evidence))
+    Some(Ruling::that(servers == asked.min(sessions), evidence).counted(servers))
 }
 
 /// Counts requests that read blocks into the buffer cache one at a time.
@@ -250,7 +252,7 @@ fn reads_alone(seen: &Evidence) -> u64 {
 }
 
 /// Counts blocks read into the buffer cache without a check of their checksum.
-pub(super) fn block_checksum(seen: &Evidence) -> Option<Judged> {
+pub(super) fn block_checksum(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(Setting::DbBlockChecksum) {
         return None;
@@ -264,15 +266,15 @@ pub(super) fn block_checksum(seen: &Evidence) -> Option<Judged> {
     );
     Some(match settings.word(Setting::DbBlockChecksum) {
         "off" if reads == 0 && ignored == 0 => {
-            Judged::not_checked("no block was read into the buffer cache: this setting had no effect")
+            Ruling::unknown("no block was read into the buffer cache: this setting had no effect")
         }
-        "off" => Judged::that(ignored > 0, evidence),
-        _ => Judged::that(ignored == 0, evidence),
+        "off" => Ruling::that(ignored > 0, evidence),
+        _ => Ruling::that(ignored == 0, evidence),
     })
 }
 
 /// Judges the queue depth of a session, which bounds that of all.
-pub(super) fn queue_depth(seen: &Evidence) -> Option<Judged> {
+pub(super) fn queue_depth(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     let depth = settings.number(Setting::IoQueueDepth);
     let found = seen.inside.access.method.queue_depth() as u64;
@@ -280,16 +282,16 @@ pub(super) fn queue_depth(seen: &Evidence) -> Option<Judged> {
         return None;
     }
     Some(match found == depth || seen.inside.access.method.kind() == MethodKind::Sync {
-        true => Judged::not_checked(format!(
+        true => Ruling::unknown(format!(
             "channels were opened for {} each; fewer were in flight where buffers ran out",
             counted(found, "request")
         )),
-        false => Judged::contradicted(format!("channels were opened for {} each", counted(found, "request"))),
+        false => Ruling::contradicted(format!("channels were opened for {} each", counted(found, "request"))),
     })
 }
 
 /// Judges the mean request of a table scan.
-pub(super) fn request_size(seen: &Evidence) -> Option<Judged> {
+pub(super) fn request_size(seen: &Evidence) -> Option<Ruling> {
     // SLOB sessions both scan and read single blocks.
     if seen.measured.outcome.slob.is_some() {
         return None;
@@ -319,12 +321,13 @@ pub(super) fn request_size(seen: &Evidence) -> Option<Judged> {
         Bytes(block)
     );
     // A request ends with its extent, and a small table has few whole ones.
-    Some(match (mean <= asked, mean * 2 >= asked) {
-        (false, _) => Judged::contradicted(evidence),
-        (true, true) => Judged::held(evidence),
-        (true, false) if bytes < 8 * asked * seen.inside.degree as u64 => Judged::not_checked(evidence),
-        (true, false) => Judged::contradicted(evidence),
-    })
+    let judged = match (mean <= asked, mean * 2 >= asked) {
+        (false, _) => Ruling::contradicted(evidence),
+        (true, true) => Ruling::held(evidence),
+        (true, false) if bytes < 8 * asked * seen.inside.degree as u64 => Ruling::unknown(evidence),
+        (true, false) => Ruling::contradicted(evidence),
+    };
+    Some(judged.shift(mean as f64, mean as f64 * REQUEST_STEP))
 }
 
 /// Returns the sessions that scan; the coordinator's sample is of single blocks.
@@ -334,11 +337,11 @@ pub(super) fn scanners(seen: &Evidence) -> impl Iterator<Item = &SessionTotals> 
 }
 
 /// Judges if the serial scan bypassed the buffer cache.
-pub(super) fn serial_direct_read(seen: &Evidence) -> Option<Judged> {
+pub(super) fn serial_direct_read(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     let explicit = settings.is_explicit(Setting::SerialDirectRead);
     if seen.inside.degree > 1 {
-        return explicit.then(|| Judged::not_checked("no effect: parallel scans always read directly"));
+        return explicit.then(|| Ruling::unknown("no effect: parallel scans always read directly"));
     }
     let session = scanners(seen).next()?;
     let direct = session.streams[IoStream::TableReads as usize].bytes;
@@ -355,26 +358,26 @@ pub(super) fn serial_direct_read(seen: &Evidence) -> Option<Judged> {
     );
     let block = seen.inside.tablespace(Purpose::Users).block_size.bytes() as u64;
     Some(match settings.word(Setting::SerialDirectRead) {
-        "true" => Judged::that(direct >= blocks * block && scattered == 0, evidence),
-        _ => Judged::that(direct == 0 && logical >= blocks, evidence),
+        "true" => Ruling::that(direct >= blocks * block && scattered == 0, evidence),
+        _ => Ruling::that(direct == 0 && logical >= blocks, evidence),
     })
 }
 
 /// Checks that the service time includes the delay of each request.
-pub(super) fn request_delay(seen: &Evidence) -> Option<Judged> {
+pub(super) fn request_delay(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     let each = settings.number(Setting::DebugRequestDelay);
     if !settings.is_explicit(Setting::DebugRequestDelay) {
         return None;
     }
     if each == 0 {
-        return Some(Judged::not_checked("nothing was put before a request"));
+        return Some(Ruling::unknown("nothing was put before a request"));
     }
     let transfers = || seen.measured.files.iter().flat_map(|file| [file.io.reads, file.io.writes]);
     let requests: u64 = transfers().map(|tally| tally.requests).sum();
     let service: u64 = transfers().filter_map(|tally| tally.time_ns).sum();
     if requests == 0 {
-        return Some(Judged::not_checked("no request was made"));
+        return Some(Ruling::unknown("no request was made"));
     }
     let delay = requests.saturating_mul(each);
     let evidence = format!(
@@ -384,5 +387,5 @@ pub(super) fn request_delay(seen: &Evidence) -> Option<Judged> {
         Nanos(each),
         Nanos(delay)
     );
-    Some(Judged::that(service >= delay, evidence))
+    Some(Ruling::that(service >= delay, evidence))
 }

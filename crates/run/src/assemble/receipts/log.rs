@@ -1,14 +1,13 @@
 //! Receipts of the log: its files, the path to them, its buffer and its copies.
 
 use super::super::Evidence;
-use super::{Judged, counted, pages_untold};
+use super::{Ruling, counted, pages_untold};
 use crate::evidence::{FileEvidence, FileRole, LogDone};
 use plumb_engine::Setting;
 use plumb_events::{Event, IoStream, Statistic};
 use plumb_host::priority;
 use plumb_io::{DirectIo, Durability};
 use plumb_record::Receipt;
-use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::path::{Path, PathBuf};
 
@@ -29,28 +28,29 @@ fn files(seen: &Evidence) -> impl Iterator<Item = &FileEvidence> {
 }
 
 /// Compares the length of the log files in the file system with the setting.
-pub(super) fn file_size(seen: &Evidence) -> Option<Judged> {
+pub(super) fn file_size(seen: &Evidence) -> Option<Ruling> {
     let asked = seen.inside.settings.number(Setting::LogFileSize);
     let lengths: Option<Vec<u64>> = files(seen).map(|file| file.length.map(|bytes| bytes.0)).collect();
     let Some(lengths) = lengths.filter(|lengths| !lengths.is_empty()) else {
-        return Some(Judged::not_checked("the file system does not tell the length of the log files"));
+        return Some(Ruling::unknown("the file system does not tell the length of the log files"));
     };
     let most = lengths.iter().max().copied().unwrap_or(0);
     let same = lengths.iter().all(|length| *length == most);
     let evidence = format!("{} of {}", counted(lengths.len() as u64, "log file"), Bytes(most));
-    Some(Judged::that(same && most >= asked && most - asked <= Bytes::M, evidence))
+    Some(Ruling::that(same && most >= asked && most - asked <= Bytes::M, evidence).counted(most))
 }
 
 /// Counts the log files, and those that the import wrote.
-pub(super) fn groups(seen: &Evidence) -> Option<Judged> {
+pub(super) fn groups(seen: &Evidence) -> Option<Ruling> {
     let asked = seen.inside.settings.number(Setting::LogFileGroups);
     let written = files(seen).filter(|file| file.io.writes.requests > 0).count() as u64;
     let found = files(seen).count() as u64;
-    Some(Judged::that(found == asked, format!("{}, {written} of them written", counted(found, "log file"))))
+    let evidence = format!("{}, {written} of them written", counted(found, "log file"));
+    Some(Ruling::that(found == asked, evidence).counted(found))
 }
 
 /// Checks that no log write is longer than half the buffer.
-pub(super) fn buffer(seen: &Evidence) -> Option<Judged> {
+pub(super) fn buffer(seen: &Evidence) -> Option<Ruling> {
     if !seen.inside.settings.is_explicit(Setting::LogBuffer) {
         return None;
     }
@@ -65,9 +65,9 @@ pub(super) fn buffer(seen: &Evidence) -> Option<Judged> {
         counted(commits, "commit")
     );
     match (mean <= asked / 2 + BATCH_BESIDE, writes.count > commits) {
-        (false, _) => Some(Judged::contradicted(evidence)),
-        (true, true) => Some(Judged::held(evidence)),
-        (true, false) => Some(Judged::not_checked(format!("{evidence}: no write was cut short by its size"))),
+        (false, _) => Some(Ruling::contradicted(evidence)),
+        (true, true) => Some(Ruling::held(evidence)),
+        (true, false) => Some(Ruling::unknown(format!("{evidence}: no write was cut short by its size"))),
     }
 }
 
@@ -76,7 +76,7 @@ fn done(seen: &Evidence) -> Option<&LogDone> {
 }
 
 /// Counts the members of each log file, by their directories.
-pub(super) fn members(seen: &Evidence) -> Option<Judged> {
+pub(super) fn members(seen: &Evidence) -> Option<Ruling> {
     if !seen.inside.settings.is_explicit(Setting::LogFileMembers) {
         return None;
     }
@@ -84,20 +84,20 @@ pub(super) fn members(seen: &Evidence) -> Option<Judged> {
     let first = files(seen).count();
     let second = done(seen).map_or(0, |done| done.second_members.len());
     let evidence = format!("{} and {second} second members", counted(first as u64, "log file"));
-    Some(Judged::that(second == if asked == 2 { first } else { 0 }, evidence))
+    Some(Ruling::that(second == if asked == 2 { first } else { 0 }, evidence))
 }
 
-pub(super) fn path(seen: &Evidence) -> Option<Judged> {
+pub(super) fn path(seen: &Evidence) -> Option<Ruling> {
     let first = files(seen).map(|file| file.path.as_path()).collect::<Vec<_>>();
     directory(seen, Setting::LogPath, &first)
 }
 
-pub(super) fn mirror_path(seen: &Evidence) -> Option<Judged> {
+pub(super) fn mirror_path(seen: &Evidence) -> Option<Ruling> {
     let second = done(seen)?.second_members.iter().map(PathBuf::as_path).collect::<Vec<_>>();
     directory(seen, Setting::LogMirrorPath, &second)
 }
 
-fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Judged> {
+fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(setting) || files.is_empty() {
         return None;
@@ -106,33 +106,33 @@ fn directory(seen: &Evidence, setting: Setting, files: &[&Path]) -> Option<Judge
     let lies = |file: &&&Path| file.parent().is_some_and(|parent| parent.ends_with(asked));
     let found = files.iter().filter(lies).count();
     let evidence = format!("{found} of {} in {}", counted(files.len() as u64, "log file"), asked.display());
-    Some(Judged::that(found == files.len(), evidence))
+    Some(Ruling::that(found == files.len(), evidence))
 }
 
 /// Reads the nice value of LGWR from the scheduler.
-pub(super) fn writer_priority(seen: &Evidence) -> Option<Judged> {
+pub(super) fn writer_priority(seen: &Evidence) -> Option<Ruling> {
     let (done, settings) = (done(seen)?, &seen.inside.settings);
     if !settings.is_explicit(Setting::HighPriorityProcesses) {
         return None;
     }
     let Some(nice) = done.lgwr_nice else {
-        return Some(Judged::not_checked("there was no LGWR: sessions did its work"));
+        return Some(Ruling::unknown("there was no LGWR: sessions did its work"));
     };
     let evidence = format!("/proc/self/task: the nice value of LGWR is {nice}");
     Some(match settings.word(Setting::HighPriorityProcesses) {
-        "lgwr" => Judged::that(nice == priority::FIRST, evidence),
-        "none" => Judged::that(nice > priority::FIRST, evidence),
-        _ => Judged::held(evidence),
+        "lgwr" => Ruling::that(nice == priority::FIRST, evidence),
+        "none" => Ruling::that(nice > priority::FIRST, evidence),
+        _ => Ruling::held(evidence),
     })
 }
 
 /// Judges the open flags of the log files, and the flushes of the devices.
-pub(super) fn sync_method(seen: &Evidence) -> Option<Judged> {
+pub(super) fn sync_method(seen: &Evidence) -> Option<Ruling> {
     let (done, settings) = (done(seen)?, &seen.inside.settings);
     let method = done.sync.method;
     let flags: Option<Vec<_>> = files(seen).map(|file| file.flags).collect();
     let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
-        return Some(Judged::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+        return Some(Ruling::unknown("/proc/self/fdinfo does not tell the flags of the log files"));
     };
     let dsync = flags.iter().filter(|flags| flags.dsync).count();
     let sync = flags.iter().filter(|flags| flags.sync).count();
@@ -163,11 +163,11 @@ pub(super) fn sync_method(seen: &Evidence) -> Option<Judged> {
         counted(flags.len() as u64, "log file")
     );
     let taken = word == "auto" || word == method.name();
-    Some(Judged::that(taken && (dsync, sync) == expected, evidence))
+    Some(Ruling::that(taken && (dsync, sync) == expected, evidence))
 }
 
 /// Judges `O_DIRECT` of the log files, and their pages in the page cache.
-pub(super) fn file_io(seen: &Evidence) -> Option<Judged> {
+pub(super) fn file_io(seen: &Evidence) -> Option<Ruling> {
     let done = done(seen)?;
     let word = seen.inside.settings.word(Setting::LogFileIo);
     let expected = match word {
@@ -177,7 +177,7 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Judged> {
     };
     let flags: Option<Vec<bool>> = files(seen).map(|file| Some(file.flags?.direct)).collect();
     let Some(flags) = flags.filter(|flags| !flags.is_empty()) else {
-        return Some(Judged::not_checked("/proc/self/fdinfo does not tell the flags of the log files"));
+        return Some(Ruling::unknown("/proc/self/fdinfo does not tell the flags of the log files"));
     };
     let direct = flags.iter().filter(|direct| **direct).count();
     let pages = |of: fn(&FileEvidence) -> Option<u64>| files(seen).map(of).sum::<Option<u64>>();
@@ -200,7 +200,7 @@ pub(super) fn file_io(seen: &Evidence) -> Option<Judged> {
     let by_flags = direct == if expected == DirectIo::Required { flags.len() } else { 0 };
     // A direct write leaves no page; memory pressure may evict pages of a buffered one.
     let by_pages = expected == DirectIo::Off || counts.is_none_or(|(before, after)| after <= before);
-    Some(Judged::that(done.direct == expected && by_flags && by_pages, evidence))
+    Some(Ruling::that(done.direct == expected && by_flags && by_pages, evidence))
 }
 
 /// Compares the log writes of the trace with the statistics, by number and time. Writes of a log
@@ -237,20 +237,20 @@ pub(super) fn trace(seen: &Evidence) -> Option<Receipt> {
             let pauses = queued + NO_PROCESSOR.0;
             let paused = counted_ > traced && (counted_ - traced) * writes <= pauses;
             match (close(found.0, writes), near, paused) {
-                (true, false, true) => Judged::not_checked(format!(
+                (true, false, true) => Ruling::unknown(format!(
                     "{evidence}: sessions waited {} for a processor, which may be the difference",
                     Nanos(queued)
                 )),
-                (alike, near, _) => Judged::that(alike && near, evidence),
+                (alike, near, _) => Ruling::that(alike && near, evidence),
             }
         }
-        _ => Judged::not_checked(evidence),
+        _ => Ruling::unknown(evidence),
     };
-    Some(judged.receipt("trace", "every request", Seen::Inside))
+    Some(judged.inside("trace", "every request"))
 }
 
 /// Counts the copies made of filled log files.
-pub(super) fn archive(seen: &Evidence) -> Option<Judged> {
+pub(super) fn archive(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     if !settings.is_explicit(Setting::ArchiveLogMode) {
         return None;
@@ -265,9 +265,9 @@ pub(super) fn archive(seen: &Evidence) -> Option<Judged> {
         counted(filled, "time")
     );
     Some(match settings.word(Setting::ArchiveLogMode) {
-        "off" => Judged::that(copied == 0 && writes.bytes == 0, evidence),
+        "off" => Ruling::that(copied == 0 && writes.bytes == 0, evidence),
         // The last copy may still be in progress.
-        _ if filled <= 1 => Judged::not_checked(format!("{evidence}: none had to be copied yet")),
-        _ => Judged::that(copied + 1 >= filled, evidence),
+        _ if filled <= 1 => Ruling::unknown(format!("{evidence}: none had to be copied yet")),
+        _ => Ruling::that(copied + 1 >= filled, evidence),
     })
 }

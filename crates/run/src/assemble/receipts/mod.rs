@@ -6,6 +6,11 @@
 //! The receipt says so. A setting that was set and has no rule is listed as not checked: no
 //! treatment without a receipt.
 //!
+//! A rule whose figure is the setting itself, as it is in force, gives it as a reading. If a cap
+//! made two values one, the readings of their arms are alike, and the analysis reports it. Figures
+//! that depend on the load (requests in flight, blocks of a batch) are none: they may be alike with
+//! both values in force.
+//!
 //! The last receipts belong to no setting: the state at the start of an import, and declared memory
 //! compared with the largest resident set.
 
@@ -35,51 +40,12 @@ use crate::settings;
 use plumb_engine::Setting;
 use plumb_engine::settings::Group;
 use plumb_host::limits;
-use plumb_record::{Held, Receipt};
-use plumb_study::vocabulary::Seen;
+use plumb_record::{Held, Receipt, Receipts, Ruling, Seen};
 use plumb_units::{Bytes, RowCount};
 use plumb_workload::Workload;
 
-/// An observation of the run, and what it says of a setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Judged {
-    held: Held,
-    evidence: String,
-}
-
-impl Judged {
-    fn held(evidence: impl Into<String>) -> Judged {
-        Judged { held: Held::Held, evidence: evidence.into() }
-    }
-
-    fn contradicted(evidence: impl Into<String>) -> Judged {
-        Judged { held: Held::Contradicted, evidence: evidence.into() }
-    }
-
-    fn not_checked(evidence: impl Into<String>) -> Judged {
-        Judged { held: Held::NotChecked, evidence: evidence.into() }
-    }
-
-    /// Returns held if it `agrees`, otherwise contradicted.
-    fn that(agrees: bool, evidence: impl Into<String>) -> Judged {
-        if agrees { Judged::held(evidence) } else { Judged::contradicted(evidence) }
-    }
-
-    /// Makes the receipt of a setting or parameter, with its value as it was asked for.
-    fn receipt(self, setting: impl Into<String>, asked: impl Into<String>, seen: Seen) -> Receipt {
-        let Judged { held, evidence } = self;
-        Receipt { setting: setting.into(), asked: asked.into(), evidence, held, seen }
-    }
-
-    /// Makes the receipt of a workload's parameter, by the counters of its sessions.
-    fn parameter(self, workload: &Workload, name: &str, value: u64) -> Receipt {
-        let asked = workload.parameter(name).map_or_else(String::new, |row| row.shown(value).to_string());
-        self.receipt(name, asked, Seen::Inside)
-    }
-}
-
 /// A rule; `None` if it does not apply to this run.
-type Rule = fn(&Evidence) -> Option<Judged>;
+type Rule = fn(&Evidence) -> Option<Ruling>;
 
 /// Rules in printing order. A setting may have several, each with the source of its evidence.
 const RULES: &[(Setting, Seen, Rule)] = &[
@@ -134,18 +100,22 @@ pub(crate) fn seen_of(setting: Setting) -> Seen {
     RULES.iter().filter(|(of, ..)| *of == setting).map(|(_, seen, _)| *seen).max().unwrap_or(Seen::Asked)
 }
 
-pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
+pub(super) fn receipts(seen: &Evidence) -> Receipts {
     let set = &seen.inside.settings;
-    let rules = RULES.iter().filter(|(setting, ..)| is_concerned(seen, *setting));
-    let judged = rules.filter_map(|(setting, place, rule)| {
-        Some(rule(seen)?.receipt(setting.row().name, settings::shown(set, *setting), *place))
-    });
-    let mut receipts: Vec<Receipt> = judged.collect();
+    let mut found = Receipts::default();
+    for (setting, place, rule) in RULES.iter().filter(|(setting, ..)| is_concerned(seen, *setting)) {
+        if let Some(ruling) = rule(seen) {
+            let ruling = Ruling { seen: *place, ..ruling };
+            found.add(setting.row().name, settings::shown(set, *setting), ruling);
+        }
+    }
+    let receipts = &mut found.receipts;
     for setting in Setting::ALL.iter().filter(|setting| set.is_explicit(**setting)) {
         let name = setting.row().name;
         if receipts.iter().all(|known| known.setting != name) {
-            let unseen = Judged::not_checked("nothing outside the engine shows its effect in this run");
-            receipts.push(unseen.receipt(name, settings::shown(set, *setting), Seen::Asked));
+            let unseen = Ruling::unknown("nothing outside the engine shows its effect in this run");
+            let unseen = Ruling { seen: Seen::Asked, ..unseen };
+            receipts.push(unseen.receipt(name, settings::shown(set, *setting)));
         }
     }
     receipts.extend(import::parameters(seen));
@@ -157,11 +127,17 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     receipts.extend(slob::parameters(seen));
     receipts.extend(users::parameters(seen));
     receipts.extend(log::trace(seen));
-    if seen.inside.in_memory() {
-        without_files(seen, &mut receipts);
-    }
     receipts.push(memory_budget(seen));
-    receipts
+    if seen.inside.in_memory() {
+        without_files(seen, &mut found);
+    }
+    found
+}
+
+/// Makes the receipt of a workload's parameter, by the counters of its sessions.
+fn parameter(workload: &Workload, name: &str, value: u64, judged: Ruling) -> Receipt {
+    let asked = workload.parameter(name).map_or_else(String::new, |row| row.shown(value).to_string());
+    judged.inside(name, asked)
 }
 
 /// True if the run did work that the setting affects.
@@ -192,9 +168,9 @@ fn memory_budget(seen: &Evidence) -> Receipt {
     let overhead = memory.overhead_bytes.unwrap_or(0);
     let judged = match memory.peak_rss_bytes {
         // A budget beyond the machine's memory cannot be exceeded.
-        _ if beyond_memory(declared) => Judged::not_checked(BEYOND_MEMORY),
-        None => Judged::not_checked("the kernel does not tell the peak of the build alone"),
-        Some(peak) => Judged::that(
+        _ if beyond_memory(declared) => Ruling::unknown(BEYOND_MEMORY),
+        None => Ruling::unknown("the kernel does not tell the peak of the build alone"),
+        Some(peak) => Ruling::that(
             peak <= memory.budget_bytes(),
             format!(
                 "/proc/self/status: the peak resident set is {}; {} are declared and {} stated beside them",
@@ -204,7 +180,7 @@ fn memory_budget(seen: &Evidence) -> Receipt {
             ),
         ),
     };
-    judged.receipt("memory budget", Bytes(declared + overhead).to_string(), Seen::Outside)
+    judged.receipt("memory budget", Bytes(declared + overhead).to_string())
 }
 
 /// Evidence when a size exceeds the memory of the machine.
@@ -231,12 +207,14 @@ fn counted(count: u64, noun: &str) -> String {
 }
 
 /// Marks receipts of files as not checked: files in memory cannot be observed from outside.
-fn without_files(seen: &Evidence, receipts: &mut Vec<Receipt>) {
-    let about_files = |receipt: &Receipt| {
-        let group = Setting::ALL.iter().find(|setting| setting.row().name == receipt.setting);
+fn without_files(seen: &Evidence, found: &mut Receipts) {
+    let about_files = |name: &str| {
+        let group = Setting::ALL.iter().find(|setting| setting.row().name == name);
         group.is_some_and(|setting| setting.row().group.is_about_files())
     };
-    for receipt in receipts.iter_mut().filter(|receipt| about_files(receipt)) {
+    found.readings.retain(|reading| !about_files(&reading.setting));
+    let receipts = &mut found.receipts;
+    for receipt in receipts.iter_mut().filter(|receipt| about_files(&receipt.setting)) {
         receipt.held = Held::NotChecked;
         receipt.evidence = "files in memory: there is no file to observe".to_string();
     }

@@ -2,17 +2,16 @@
 //! numbers.
 
 use super::super::Evidence;
-use super::{Judged, counted};
+use super::{Ruling, counted};
 use crate::evidence::{FileEvidence, FileRole, PlaceAsked};
 use crate::place::Placed;
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_record::Receipt;
-use plumb_study::vocabulary::Seen;
 use std::collections::BTreeSet;
 
 /// Returns a receipt for each option that placed files.
 pub(super) fn places(seen: &Evidence) -> Vec<Receipt> {
-    let receipt = |asked: &PlaceAsked| finding(seen, asked).receipt(&asked.word, &asked.value, Seen::Outside);
+    let receipt = |asked: &PlaceAsked| finding(seen, asked).receipt(&asked.word, &asked.value);
     seen.asked.placed.iter().map(receipt).collect()
 }
 
@@ -27,7 +26,7 @@ fn word_of(role: FileRole) -> Placed {
     }
 }
 
-fn finding(seen: &Evidence, asked: &PlaceAsked) -> Judged {
+fn finding(seen: &Evidence, asked: &PlaceAsked) -> Ruling {
     let word = Placed::of(&asked.word).unwrap_or(Placed::Rest);
     let placed_apart =
         |placed: Placed| seen.asked.placed.iter().any(|other| Placed::of(&other.word) == Some(placed));
@@ -37,7 +36,7 @@ fn finding(seen: &Evidence, asked: &PlaceAsked) -> Judged {
     };
     let files: Vec<&FileEvidence> = seen.measured.files.iter().filter(is_ours).collect();
     if files.is_empty() {
-        return Judged::not_checked("the run had no file of it");
+        return Ruling::unknown("the run had no file of it");
     }
     let lies_there = |file: &&&FileEvidence| {
         asked.directories.iter().any(|(directory, device)| {
@@ -51,7 +50,7 @@ fn finding(seen: &Evidence, asked: &PlaceAsked) -> Judged {
         counted(files.len() as u64, "file"),
         devices.into_iter().collect::<Vec<_>>().join(", ")
     );
-    Judged::that(there == files.len(), evidence)
+    Ruling::that(there == files.len(), evidence)
 }
 
 /// Formats a device number as the kernel does.

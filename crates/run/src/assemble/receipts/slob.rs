@@ -4,7 +4,7 @@
 //! sessions show pauses and arrivals, the log shows the bytes of an update.
 
 use super::super::Evidence;
-use super::{Judged, counted};
+use super::{Ruling, counted, parameter};
 use crate::evidence::SlobDone;
 use plumb_engine::Setting;
 use plumb_events::{Event, Role, SessionKind, Statistic};
@@ -21,29 +21,29 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     let Some(done) = &seen.measured.outcome.slob else { return Vec::new() };
     let spec = &done.spec;
     let mut found = vec![
-        sessions(seen, done).parameter(&SLOB, "sessions", spec.sessions),
-        schemas(done).parameter(&SLOB, "threads-per-schema", spec.threads_per_schema),
-        share(done, Kind::Update, spec.update_pct).parameter(&SLOB, "update-pct", spec.update_pct),
-        share(done, Kind::Scan, spec.scan_pct).parameter(&SLOB, "scan-pct", spec.scan_pct),
-        work_unit(done).parameter(&SLOB, "work-unit", spec.work_unit),
-        hotspot(done).parameter(&SLOB, "hotspot", spec.hotspot as u64),
-        hot_schema(done).parameter(&SLOB, "hot-schema-frequency", spec.hot_schema_frequency),
-        pauses(seen, done).parameter(&SLOB, "think-frequency", spec.think_frequency),
-        rate(seen, done).parameter(&SLOB, "rate", spec.rate),
+        parameter(&SLOB, "sessions", spec.sessions, sessions(seen, done)),
+        parameter(&SLOB, "threads-per-schema", spec.threads_per_schema, schemas(done)),
+        parameter(&SLOB, "update-pct", spec.update_pct, share(done, Kind::Update, spec.update_pct)),
+        parameter(&SLOB, "scan-pct", spec.scan_pct, share(done, Kind::Scan, spec.scan_pct)),
+        parameter(&SLOB, "work-unit", spec.work_unit, work_unit(done)),
+        parameter(&SLOB, "hotspot", spec.hotspot as u64, hotspot(done)),
+        parameter(&SLOB, "hot-schema-frequency", spec.hot_schema_frequency, hot_schema(done)),
+        parameter(&SLOB, "think-frequency", spec.think_frequency, pauses(seen, done)),
+        parameter(&SLOB, "rate", spec.rate, rate(seen, done)),
     ];
     if spec.update_pct > 0 {
-        found.push(redo_stress(seen, done).parameter(&SLOB, "redo-stress", u64::from(spec.heavy)));
-        found.push(mix(done).parameter(&SLOB, "mix", u64::from(spec.iid)));
+        found.push(parameter(&SLOB, "redo-stress", u64::from(spec.heavy), redo_stress(seen, done)));
+        found.push(parameter(&SLOB, "mix", u64::from(spec.iid), mix(done)));
     }
     found.push(match spec.work_loop {
-        0 => run_time(seen, done).parameter(&SLOB, "run-time", spec.run_time.0),
-        count => work_loop(done).parameter(&SLOB, "work-loop", count),
+        0 => parameter(&SLOB, "run-time", spec.run_time.0, run_time(seen, done)),
+        count => parameter(&SLOB, "work-loop", count, work_loop(done)),
     });
     found
 }
 
 /// Judges the number of blocks requested at once.
-pub(super) fn prefetch(seen: &Evidence) -> Option<Judged> {
+pub(super) fn prefetch(seen: &Evidence) -> Option<Ruling> {
     let done = &seen.measured.outcome;
     if done.slob.is_none() && done.users.is_none() {
         return None;
@@ -54,43 +54,43 @@ pub(super) fn prefetch(seen: &Evidence) -> Option<Judged> {
     let evidence =
         format!("{} for blocks asked for at once, {single} for single ones", counted(parallel, "wait"));
     match (asked, parallel + single) {
-        (_, 0) => Some(Judged::not_checked("no block was read: this setting had no effect")),
-        (0 | 1, _) => Some(Judged::that(parallel == 0, evidence)),
-        _ => Some(Judged::that(parallel > 0, evidence)),
+        (_, 0) => Some(Ruling::unknown("no block was read: this setting had no effect")),
+        (0 | 1, _) => Some(Ruling::that(parallel == 0, evidence)),
+        _ => Some(Ruling::that(parallel > 0, evidence)),
     }
 }
 
 /// Counts the sessions that read rows, by their own counters.
-fn sessions(seen: &Evidence, done: &SlobDone) -> Judged {
+fn sessions(seen: &Evidence, done: &SlobDone) -> Ruling {
     let users = seen.measured.period.sessions.iter().filter(|session| session.role == Role::User);
     let worked = users.filter(|it| it.statistics[Statistic::LogicalReads as usize] > 0).count() as u64;
     let (most, least) = done.operations;
     let evidence = format!("{} read blocks, {least} to {most} operations each", counted(worked, "session"));
     match done.took_part == done.spec.sessions && worked < done.spec.sessions {
         // A session may have thought for the whole run, and read nothing.
-        true => Judged::not_checked(evidence),
-        false => Judged::that(worked == done.spec.sessions, evidence),
+        true => Ruling::unknown(evidence),
+        false => Ruling::that(worked == done.spec.sessions, evidence),
     }
 }
 
-fn schemas(done: &SlobDone) -> Judged {
+fn schemas(done: &SlobDone) -> Ruling {
     let spec = &done.spec;
     let expected = spec.sessions.div_ceil(spec.threads_per_schema).min(spec.schemas);
     let found = done.schemas.len() as u64;
     let evidence = format!("the sessions work on {}", counted(found, "schema"));
-    Judged::that(found == expected, evidence)
+    Ruling::that(found == expected, evidence)
 }
 
 /// Judges the share of a kind among the operations.
-fn share(done: &SlobDone, kind: Kind, asked: u64) -> Judged {
+fn share(done: &SlobDone, kind: Kind, asked: u64) -> Ruling {
     let (count, all) = (done.count_of(kind), done.count());
     let found = count as f64 * 100.0 / all.max(1) as f64;
     let evidence = format!("{} of {}: {found:.1}%", RowCount(count), counted(all, "operation"));
     if asked == 0 {
-        return Judged::that(count == 0, evidence);
+        return Ruling::that(count == 0, evidence);
     }
     if all < OPERATIONS_MIN && !done.spec.iid {
-        return Judged::not_checked(format!("{evidence}; these are too few for a share"));
+        return Ruling::unknown(format!("{evidence}; these are too few for a share"));
     }
     // By quota each session may have an unfinished hundred; draws have five standard errors.
     let part = asked as f64 / 100.0;
@@ -99,49 +99,49 @@ fn share(done: &SlobDone, kind: Kind, asked: u64) -> Judged {
         false => 100.0 * (100 * done.spec.sessions) as f64 / all as f64,
     };
     match slack > found.max(1.0) {
-        true => Judged::not_checked(format!("{evidence}; no session has had many hundreds")),
-        false => Judged::that((found - asked as f64).abs() <= slack, evidence),
+        true => Ruling::unknown(format!("{evidence}; no session has had many hundreds")),
+        false => Ruling::that((found - asked as f64).abs() <= slack, evidence),
     }
 }
 
-fn work_unit(done: &SlobDone) -> Judged {
+fn work_unit(done: &SlobDone) -> Ruling {
     let (rows, count) =
         (done.rows_read + done.rows_updated, done.count_of(Kind::Select) + done.count_of(Kind::Update));
     let evidence = format!("{} by {}", RowCount(rows), counted(count, "operation"));
-    Judged::that(rows == count * (done.spec.work_unit - 1), format!("{evidence}: a row less than this each"))
+    Ruling::that(rows == count * (done.spec.work_unit - 1), format!("{evidence}: a row less than this each"))
 }
 
-fn hotspot(done: &SlobDone) -> Judged {
+fn hotspot(done: &SlobDone) -> Ruling {
     let all = match done.spec.hotspot {
         Hotspot::Updates => done.count_of(Kind::Update),
         _ => done.count(),
     };
     let evidence = format!("{} of {} went there", RowCount(done.hot), counted(all, "operation"));
     match done.spec.hotspot {
-        Hotspot::Off => Judged::that(done.hot == 0, evidence),
-        _ if all < OPERATIONS_MIN => Judged::not_checked(evidence),
+        Hotspot::Off => Ruling::that(done.hot == 0, evidence),
+        _ if all < OPERATIONS_MIN => Ruling::unknown(evidence),
         _ => {
             let expected = all as f64 / done.spec.hotspot_frequency as f64;
-            Judged::that((done.hot as f64 / expected - 1.0).abs() < 0.2, evidence)
+            Ruling::that((done.hot as f64 / expected - 1.0).abs() < 0.2, evidence)
         }
     }
 }
 
-fn hot_schema(done: &SlobDone) -> Judged {
+fn hot_schema(done: &SlobDone) -> Ruling {
     let evidence = format!("{} of {}", RowCount(done.in_hot_schema), counted(done.count(), "operation"));
     match done.spec.hot_schema_frequency {
-        0 => Judged::that(done.in_hot_schema == 0, evidence),
+        0 => Ruling::that(done.in_hot_schema == 0, evidence),
         frequency => {
             // Each session counts its own.
             let expected = done.count() / frequency;
             let found = done.in_hot_schema;
-            Judged::that(found <= expected && found + done.spec.sessions >= expected, evidence)
+            Ruling::that(found <= expected && found + done.spec.sessions >= expected, evidence)
         }
     }
 }
 
 /// Judges pauses by the idle waits of sessions.
-fn pauses(seen: &Evidence, done: &SlobDone) -> Judged {
+fn pauses(seen: &Evidence, done: &SlobDone) -> Ruling {
     let idle = seen.measured.period.event(Event::MessageFromClient, SessionKind::Foreground);
     let evidence = format!(
         "{} among {}; sessions waited {} in all for their next request",
@@ -150,36 +150,36 @@ fn pauses(seen: &Evidence, done: &SlobDone) -> Judged {
         idle.time
     );
     match done.spec.think_frequency {
-        0 => Judged::that(done.pauses == 0, evidence),
-        _ if done.spec.rate > 0 => Judged::not_checked("operations arrive by themselves: there is no pause"),
-        _ if done.count() < OPERATIONS_MIN => Judged::not_checked(evidence),
+        0 => Ruling::that(done.pauses == 0, evidence),
+        _ if done.spec.rate > 0 => Ruling::unknown("operations arrive by themselves: there is no pause"),
+        _ if done.count() < OPERATIONS_MIN => Ruling::unknown(evidence),
         frequency => {
             let expected = done.count() as f64 / frequency as f64;
-            Judged::that((done.pauses as f64 / expected - 1.0).abs() < 0.5, evidence)
+            Ruling::that((done.pauses as f64 / expected - 1.0).abs() < 0.5, evidence)
         }
     }
 }
 
-fn rate(seen: &Evidence, done: &SlobDone) -> Judged {
+fn rate(seen: &Evidence, done: &SlobDone) -> Ruling {
     let seconds = seen.measured.period.elapsed.seconds();
     let due = done.count() + done.behind;
     let found = due as f64 / seconds.max(1e-3);
     match done.spec.rate {
-        0 => Judged::held("each session begins the next operation when one has ended"),
-        _ if due < OPERATIONS_MIN => Judged::not_checked(format!("{} came due", counted(due, "operation"))),
+        0 => Ruling::held("each session begins the next operation when one has ended"),
+        _ if due < OPERATIONS_MIN => Ruling::unknown(format!("{} came due", counted(due, "operation"))),
         asked => {
             let evidence = format!(
                 "{} came due, {found:.0} a second; {} had not begun at the end",
                 counted(due, "operation"),
                 RowCount(done.behind)
             );
-            Judged::that((found / asked as f64 - 1.0).abs() < 0.1, evidence)
+            Ruling::that((found / asked as f64 - 1.0).abs() < 0.1, evidence)
         }
     }
 }
 
 /// Judges the bytes of log per row, without block images.
-fn redo_stress(seen: &Evidence, done: &SlobDone) -> Judged {
+fn redo_stress(seen: &Evidence, done: &SlobDone) -> Ruling {
     let statistic = |kind| seen.measured.period.statistic(kind);
     let bytes = statistic(Statistic::RedoSize).saturating_sub(statistic(Statistic::RedoImageBytes));
     let rows = done.rows_updated;
@@ -187,15 +187,15 @@ fn redo_stress(seen: &Evidence, done: &SlobDone) -> Judged {
     let evidence =
         format!("{} of redo for each of {}, block images apart", Bytes(each), counted(rows, "row"));
     if rows < OPERATIONS_MIN {
-        return Judged::not_checked(evidence);
+        return Ruling::unknown(evidence);
     }
     // At least the old values of nineteen columns; the new ones may be in the image of their block.
     let heavy = 19 * TEXT_BYTES.min(done.spec.block_bytes / 32) * 3 / 4;
-    Judged::that(done.spec.heavy == (each >= heavy), evidence)
+    Ruling::that(done.spec.heavy == (each >= heavy), evidence)
 }
 
 /// Judges the distribution of updates within their hundred.
-fn mix(done: &SlobDone) -> Judged {
+fn mix(done: &SlobDone) -> Ruling {
     let (count, early) = (done.count_of(Kind::Update), done.early_updates);
     let evidence = format!(
         "{} of {} were in the first half of their hundred",
@@ -208,22 +208,22 @@ fn mix(done: &SlobDone) -> Judged {
     let middle = f64::midpoint(0.5, by_quota);
     let deviation = (0.25 / count.max(1) as f64).sqrt();
     if count < OPERATIONS_MIN || middle - 0.5 < 4.0 * deviation {
-        return Judged::not_checked(evidence);
+        return Ruling::unknown(evidence);
     }
     let share = early as f64 / count as f64;
-    Judged::that(done.spec.iid == (share < middle), evidence)
+    Ruling::that(done.spec.iid == (share < middle), evidence)
 }
 
-fn run_time(seen: &Evidence, done: &SlobDone) -> Judged {
+fn run_time(seen: &Evidence, done: &SlobDone) -> Ruling {
     let elapsed = seen.measured.period.elapsed;
     let evidence = format!("the sessions worked for {elapsed}, operations in flight at the end included");
-    Judged::that(elapsed >= done.spec.run_time, evidence)
+    Ruling::that(elapsed >= done.spec.run_time, evidence)
 }
 
-fn work_loop(done: &SlobDone) -> Judged {
+fn work_loop(done: &SlobDone) -> Ruling {
     let (most, least) = done.operations;
     let evidence = format!("{} did {least} to {most} operations each", counted(done.took_part, "session"));
-    Judged::that(most == done.spec.work_loop && least == done.spec.work_loop, evidence)
+    Ruling::that(most == done.spec.work_loop && least == done.spec.work_loop, evidence)
 }
 
 #[cfg(test)]

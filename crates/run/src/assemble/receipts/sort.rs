@@ -2,7 +2,7 @@
 
 use super::super::Evidence;
 use super::super::sort::{first_run_bytes, first_runs_share};
-use super::{BEYOND_MEMORY, Judged, beyond_memory, counted, scan};
+use super::{BEYOND_MEMORY, Ruling, beyond_memory, counted, scan};
 use plumb_engine::Setting;
 use plumb_engine::sort::merge_plan::{self, MergeCost, MergeShape};
 use plumb_engine::sort::plan::SortPlan;
@@ -39,11 +39,11 @@ pub(super) fn spilled(seen: &Evidence) -> bool {
 }
 
 /// Compares mapped areas and written runs with the setting.
-pub(super) fn area(seen: &Evidence) -> Option<Judged> {
+pub(super) fn area(seen: &Evidence) -> Option<Ruling> {
     let plan = seen.inside.plan.as_deref()?;
     let asked = seen.inside.settings.number(Setting::SortAreaSize);
     if beyond_memory(asked) {
-        return Some(Judged::not_checked(BEYOND_MEMORY));
+        return Some(Ruling::unknown(BEYOND_MEMORY));
     }
     let mapped = || servers(seen).iter().map(|server| server.area_mapped.0);
     let (least, most) = (mapped().min()?, mapped().max()?);
@@ -66,7 +66,7 @@ pub(super) fn area(seen: &Evidence) -> Option<Judged> {
         count(Statistic::SortsDisk)
     );
     if runs == 0 {
-        return Some(Judged::that(fits, format!("{memory}; {sorts}")));
+        return Some(Ruling::that(fits, format!("{memory}; {sorts}")));
     }
     // Shared prefixes are neither kept in a strip nor written, so packed records make the largest
     // run and original records the smallest.
@@ -84,7 +84,7 @@ pub(super) fn area(seen: &Evidence) -> Option<Judged> {
         Bytes(smallest),
         Bytes(largest),
     );
-    Some(Judged::that(fits && written <= largest && unpacked >= smallest, evidence))
+    Some(Ruling::that(fits && written <= largest && unpacked >= smallest, evidence))
 }
 
 /// Largest mean run of a working area: a strip with the headers of its blocks. A block of packed
@@ -104,9 +104,9 @@ fn smallest_run(seen: &Evidence) -> u64 {
     strip / 2 * runs.saturating_sub(spilled.count() as u64) / runs.max(1)
 }
 
-pub(super) fn direct_writes(seen: &Evidence) -> Option<Judged> {
+pub(super) fn direct_writes(seen: &Evidence) -> Option<Ruling> {
     if in_memory(seen) {
-        return Some(Judged::not_checked(IN_MEMORY));
+        return Some(Ruling::unknown(IN_MEMORY));
     }
     let period = &seen.measured.period;
     let direct = period.statistic(Statistic::PhysicalWritesDirectTemp);
@@ -129,11 +129,11 @@ pub(super) fn direct_writes(seen: &Evidence) -> Option<Judged> {
     };
     // Runs that fit the cache need not be written.
     Some(match asked {
-        true => Judged::that(direct > 0 && through == 0, evidence),
+        true => Ruling::that(direct > 0 && through == 0, evidence),
         false if direct == 0 && through == 0 => {
-            Judged::not_checked(format!("{evidence}; the runs fitted the cache"))
+            Ruling::unknown(format!("{evidence}; the runs fitted the cache"))
         }
-        false => Judged::that(direct == 0, evidence),
+        false => Ruling::that(direct == 0, evidence),
     })
 }
 
@@ -144,17 +144,17 @@ fn through_cache(seen: &Evidence) -> u64 {
 }
 
 /// Judges the mean write of a run.
-pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Judged> {
+pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Ruling> {
     let settings = &seen.inside.settings;
     if in_memory(seen) {
-        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Judged::not_checked(IN_MEMORY));
+        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Ruling::unknown(IN_MEMORY));
     }
     let writes = seen.measured.period.stream(IoStream::TempWrites);
     let directly = seen.measured.outcome.sort.as_ref().is_some_and(|sort| sort.direct_writes);
     if !directly || writes.count == 0 {
         let explicit = settings.is_explicit(Setting::SortWriteBufferSize);
         return explicit
-            .then(|| Judged::not_checked("runs went through the buffer cache: this setting had no effect"));
+            .then(|| Ruling::unknown("runs went through the buffer cache: this setting had no effect"));
     }
     let plan = seen.inside.plan.as_deref()?;
     let asked = settings.number(Setting::SortWriteBufferSize);
@@ -166,36 +166,36 @@ pub(super) fn write_buffer_size(seen: &Evidence) -> Option<Judged> {
         // auto has shrunk the buffers, or an extent is smaller.
         let why =
             format!("{evidence}; the buffers were made {}: {}", Bytes(planned), plan.direct_writes_reason);
-        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Judged::not_checked(why));
+        return settings.is_explicit(Setting::SortWriteBufferSize).then(|| Ruling::unknown(why));
     }
     // Writes end with their extent, and a server's last one with its runs.
     if writes.count < REQUESTS_MIN {
-        return Some(Judged::not_checked(format!("{evidence}: too few to judge")));
+        return Some(Ruling::unknown(format!("{evidence}: too few to judge")));
     }
-    Some(Judged::that(mean <= planned && mean * 2 >= planned, evidence))
+    Some(Ruling::that(mean <= planned && mean * 2 >= planned, evidence))
 }
 
 /// Judges the read cost that merges were planned with, by its consequences: width of the merges,
 /// number of passes, and size of reads.
-pub(super) fn read_fac(seen: &Evidence) -> Option<Judged> {
+pub(super) fn read_fac(seen: &Evidence) -> Option<Ruling> {
     let outcome = seen.measured.outcome.sort.as_ref()?;
     let asked = seen.inside.settings.optional_number(Setting::SortReadFac)?;
     if in_memory(seen) {
-        return Some(Judged::not_checked(IN_MEMORY));
+        return Some(Ruling::unknown(IN_MEMORY));
     }
     if outcome.sort_read_fac == 0 {
         let why = format!("no merge plan depended on it: {}", outcome.sort_read_fac_source);
-        return Some(Judged::not_checked(why));
+        return Some(Ruling::unknown(why));
     }
     if divided(seen) == Divided::InMerge {
-        return Some(Judged::not_checked("the merge of a file is divided: no server's runs are its own"));
+        return Some(Ruling::unknown("the merge of a file is divided: no server's runs are its own"));
     }
     let plan = seen.inside.plan.as_deref()?;
     let merges: Vec<Merge> =
         servers(seen).iter().filter_map(|server| Merge::that_depended(seen, plan, server, asked)).collect();
     let shown: Vec<String> = merges.iter().map(Merge::shown).collect();
     let agrees = !merges.is_empty() && merges.iter().all(Merge::agrees);
-    Some(Judged::that(agrees, shown.join("; ")))
+    Some(Ruling::that(agrees, shown.join("; ")))
 }
 
 /// Costs of a merge with a given read cost: a further pass costs its write alone.
@@ -265,7 +265,7 @@ impl Merge {
     }
 }
 
-pub(super) fn degree(seen: &Evidence) -> Option<Judged> {
+pub(super) fn degree(seen: &Evidence) -> Option<Ruling> {
     if seen.measured.outcome.sort.is_none() {
         return scan::degree(seen);
     }
@@ -283,15 +283,17 @@ pub(super) fn degree(seen: &Evidence) -> Option<Judged> {
             counted(merge as u64, "merge server")
         );
         // Few records make fewer shares, and intermediate merges have servers of their own.
-        return Some(Judged::that(sort == asked && (merge >= asked || rows < SHARED_ROWS_MIN), evidence));
+        let all = sort == asked && (merge >= asked || rows < SHARED_ROWS_MIN);
+        return Some(Ruling::that(all, evidence).counted(sort as u64));
     }
     let evidence = format!(
         "{} and {} lived; the busiest sorted {share:.0}% of the rows",
         counted(scan as u64, "scan server"),
         counted(sort as u64, "sort server")
     );
-    match seen.inside.degree {
-        1 => Some(Judged::that(scan + sort == 0, format!("one serial session; {evidence}"))),
-        _ => Some(Judged::that(scan == asked && sort == asked, evidence)),
-    }
+    let judged = match seen.inside.degree {
+        1 => Ruling::that(scan + sort == 0, format!("one serial session; {evidence}")),
+        _ => Ruling::that(scan == asked && sort == asked, evidence),
+    };
+    Some(judged.counted(sort as u64))
 }

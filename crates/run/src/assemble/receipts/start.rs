@@ -1,12 +1,11 @@
 //! Receipts of the state at the start of a run with a log, which no setting requests.
 
 use super::super::Evidence;
-use super::{Judged, pages_untold};
+use super::{Ruling, pages_untold};
 use crate::evidence::{FileRole, LogStart};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_host::readings::Residency;
 use plumb_record::Receipt;
-use plumb_study::vocabulary::Seen;
 use plumb_units::{Bytes, RowCount};
 
 /// Bytes that a log file may hold at the start of a run. They are a checkpoint's record and the
@@ -24,39 +23,35 @@ pub(super) fn receipts(seen: &Evidence) -> Vec<Receipt> {
     let data_untold = Purpose::ALL.iter().find_map(|purpose| pages_untold(of(FileRole::Data(*purpose))));
     let log_untold = pages_untold(of(FileRole::Log));
     vec![
-        switched(start).receipt("start: log switch", "a new log file", Seen::Inside),
-        at_rest(start).receipt("start: checkpoint", "DBWR at rest", Seen::Inside),
-        cold(start.cached.as_ref(), log_untold).receipt("start: log files", "not cached", Seen::Outside),
-        cold(start.data_cached.as_ref(), data_untold).receipt(
-            "start: data files",
-            "not cached",
-            Seen::Outside,
-        ),
+        switched(start).inside("start: log switch", "a new log file"),
+        at_rest(start).inside("start: checkpoint", "DBWR at rest"),
+        cold(start.cached.as_ref(), log_untold).receipt("start: log files", "not cached"),
+        cold(start.data_cached.as_ref(), data_untold).receipt("start: data files", "not cached"),
     ]
 }
 
-fn switched(start: &LogStart) -> Judged {
+fn switched(start: &LogStart) -> Ruling {
     let evidence = format!("log file {} had {} when the work began", start.file, Bytes(start.offset));
-    Judged::that(start.offset <= LOG_BEGUN_MAX, evidence)
+    Ruling::that(start.offset <= LOG_BEGUN_MAX, evidence)
 }
 
-fn at_rest(start: &LogStart) -> Judged {
+fn at_rest(start: &LogStart) -> Ruling {
     let blocks = if start.blocks_written { "no block" } else { "some blocks" };
     let evidence =
         format!("{blocks} changed and not written; a recovery would have read {} of log", start.to_recover);
-    Judged::that(start.blocks_written && start.to_recover.0 <= LOG_BEGUN_MAX, evidence)
+    Ruling::that(start.blocks_written && start.to_recover.0 <= LOG_BEGUN_MAX, evidence)
 }
 
-fn cold(cached: Option<&Residency>, untold: Option<String>) -> Judged {
+fn cold(cached: Option<&Residency>, untold: Option<String>) -> Ruling {
     if let Some(why) = untold {
-        return Judged::not_checked(why);
+        return Ruling::unknown(why);
     }
     let Some(cached) = cached else {
-        return Judged::not_checked("the kernel does not tell which pages of the files it has");
+        return Ruling::unknown("the kernel does not tell which pages of the files it has");
     };
     let (resident, total) = (cached.resident_pages, cached.total_pages);
     let evidence = format!("{} of {} pages in the page cache", RowCount(resident), RowCount(total));
-    Judged::that(resident as f64 <= total as f64 * CACHED_SHARE_MAX, evidence)
+    Ruling::that(resident as f64 <= total as f64 * CACHED_SHARE_MAX, evidence)
 }
 
 #[cfg(test)]

@@ -514,7 +514,7 @@ fn receipts_of_users_and_of_many_sorters_contradict_what_was_not_done() {
     let set = set.iter().chain(&[("sort_write_buffers", "2"), ("sort_write_buffer_size", "32K")]);
     let real = evidence_of(&parameters, &set.copied().collect::<Vec<_>>());
     let judged = |seen: &Evidence, setting: &str| {
-        let of = receipts(seen).into_iter().filter(|receipt| receipt.setting == setting);
+        let of = receipts(seen).receipts.into_iter().filter(|receipt| receipt.setting == setting);
         of.map(|receipt| (receipt.held, receipt.evidence)).collect::<Vec<_>>()
     };
     for (setting, change) in USERS {
@@ -528,6 +528,21 @@ fn receipts_of_users_and_of_many_sorters_contradict_what_was_not_done() {
     for span in &real.inside.phases {
         assert!(LARGE_SORT.phases.contains(&span.phase), "{:?}", span.phase);
     }
+}
+
+#[test]
+fn a_reading_is_the_value_in_force_so_that_two_values_under_one_cap_are_alike() {
+    let real = evidence();
+    let reading = |asked: &str, servers: usize| {
+        let mut seen = real.clone();
+        carried(&mut seen, servers);
+        set(&mut seen, Setting::SharedServers, asked);
+        let found = receipts(&seen).readings.into_iter().find(|found| found.setting == "shared_servers");
+        found.expect("sessions were carried")
+    };
+    let (two, three) = (reading("2", 2), reading("3", 3));
+    assert!((two.value - three.value).abs() > two.step.max(three.step), "{two:?}, {three:?}");
+    assert_eq!(reading("8", 3), reading("16", 3), "there are no more sessions to carry");
 }
 
 /// O_DIRECT bypasses this page cache, but not the one below a loop device.

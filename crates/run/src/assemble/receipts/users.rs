@@ -2,7 +2,7 @@
 //! work of their sessions and servers.
 
 use super::super::Evidence;
-use super::{Judged, counted};
+use super::{Ruling, counted, parameter};
 use crate::evidence::{PartCounts, UsersDone};
 use plumb_engine::Setting;
 use plumb_events::Statistic;
@@ -23,11 +23,11 @@ pub(super) fn parameters(seen: &Evidence) -> Vec<Receipt> {
     if let Some(users) = &seen.measured.outcome.users {
         let reads = &users.spec.reads;
         found.extend([
-            sessions(users).parameter(&LARGE_SORT, "sessions", reads.sessions),
-            hot(seen, users).parameter(&LARGE_SORT, "hot-pct", users.spec.hot_pct),
-            alone(users).parameter(&LARGE_SORT, "alone", users.spec.alone.0),
-            work_unit(users).parameter(&LARGE_SORT, "work-unit", reads.work_unit),
-            rate(users).parameter(&LARGE_SORT, "rate", reads.rate),
+            parameter(&LARGE_SORT, "sessions", reads.sessions, sessions(users)),
+            parameter(&LARGE_SORT, "hot-pct", users.spec.hot_pct, hot(seen, users)),
+            parameter(&LARGE_SORT, "alone", users.spec.alone.0, alone(users)),
+            parameter(&LARGE_SORT, "work-unit", reads.work_unit, work_unit(users)),
+            parameter(&LARGE_SORT, "rate", reads.rate, rate(users)),
         ]);
     }
     found
@@ -39,7 +39,7 @@ fn part<'u>(users: &'u UsersDone, name: &str) -> Option<&'u PartCounts> {
 }
 
 /// Counts the sessions that read blocks in every part.
-fn sessions(users: &UsersDone) -> Judged {
+fn sessions(users: &UsersDone) -> Ruling {
     let read = |part: &PartCounts| {
         let read =
             |session: &&plumb_events::SessionTotals| session.statistics[Statistic::LogicalReads as usize] > 0;
@@ -52,14 +52,14 @@ fn sessions(users: &UsersDone) -> Judged {
     let asked = users.spec.reads.sessions;
     match users.spec.reads.rate > 0 && each.iter().all(|count| *count <= asked) {
         // A session to which nothing arrived reads nothing.
-        true if each.iter().any(|count| *count < asked) => Judged::not_checked(evidence),
-        _ => Judged::that(each.iter().all(|count| *count == asked), evidence),
+        true if each.iter().any(|count| *count < asked) => Ruling::unknown(evidence),
+        _ => Ruling::that(each.iter().all(|count| *count == asked), evidence),
     }
 }
 
 /// Checks that users found their blocks in the cache as long as nothing displaced any.
-fn hot(seen: &Evidence, users: &UsersDone) -> Judged {
-    let Some(before) = part(users, "before") else { return Judged::not_checked("users never read alone") };
+fn hot(seen: &Evidence, users: &UsersDone) -> Ruling {
+    let Some(before) = part(users, "before") else { return Ruling::unknown("users never read alone") };
     let (gets, reads) = (
         before.period.statistic(Statistic::LogicalReads),
         before.period.statistic(Statistic::PhysicalReadBlocks),
@@ -72,29 +72,29 @@ fn hot(seen: &Evidence, users: &UsersDone) -> Judged {
         counted(gets, "block")
     );
     match users.spec.hot_pct > HOT_PCT_MAX {
-        true => Judged::not_checked(evidence),
-        false => Judged::that(gets > 0 && reads as f64 <= gets as f64 * MISSES_MAX, evidence),
+        true => Ruling::unknown(evidence),
+        false => Ruling::that(gets > 0 && reads as f64 <= gets as f64 * MISSES_MAX, evidence),
     }
 }
 
-fn alone(users: &UsersDone) -> Judged {
+fn alone(users: &UsersDone) -> Ruling {
     let times =
         ["before", "after"].map(|name| part(users, name).map_or(Nanos(0), |part| part.period.elapsed));
     let asked = users.spec.alone;
     let evidence = format!("{} before the build and {} after it", times[0], times[1]);
-    Judged::that(times.iter().all(|time| *time >= asked && *time <= asked + LATE), evidence)
+    Ruling::that(times.iter().all(|time| *time >= asked && *time <= asked + LATE), evidence)
 }
 
-fn work_unit(users: &UsersDone) -> Judged {
+fn work_unit(users: &UsersDone) -> Ruling {
     let rows = total_of(users.parts.iter().map(|part| part.done.rows_read));
     let operations = total_of(users.parts.iter().map(|part| part.done.count()));
     let evidence = format!("{} by {}", counted(rows, "row"), counted(operations, "operation"));
     let each = users.spec.reads.work_unit - 1;
-    Judged::that(operations > 0 && rows == operations * each, format!("{evidence}: {each} each"))
+    Ruling::that(operations > 0 && rows == operations * each, format!("{evidence}: {each} each"))
 }
 
 /// Compares the operations with the arrivals, while users were alone.
-fn rate(users: &UsersDone) -> Judged {
+fn rate(users: &UsersDone) -> Ruling {
     let each = UsersDone::PARTS.iter().zip(&users.parts).map(|(name, part)| {
         let rate = part.done.count() as f64 / part.period.elapsed.seconds().max(1e-9);
         (format!("{rate:.0} {name}"), rate, part.done.count())
@@ -104,13 +104,13 @@ fn rate(users: &UsersDone) -> Judged {
     let evidence = format!("operations a second: {}", shown.join(", "));
     let asked = users.spec.reads.rate as f64;
     match each.first() {
-        _ if asked == 0.0 => Judged::held(format!("{evidence}; each began when the one before had ended")),
+        _ if asked == 0.0 => Ruling::held(format!("{evidence}; each began when the one before had ended")),
         // Five standard errors of a Poisson count, and a hundredth for the borders of the part.
         Some((_, found, count)) if *found >= asked * 0.5 => {
             let slack = asked * (5.0 / (*count as f64).sqrt().max(1.0) + 0.01);
-            Judged::that((found - asked).abs() <= slack, evidence)
+            Ruling::that((found - asked).abs() <= slack, evidence)
         }
-        _ => Judged::not_checked(format!("{evidence}: the sessions could not keep up even alone")),
+        _ => Ruling::unknown(format!("{evidence}: the sessions could not keep up even alone")),
     }
 }
 
@@ -131,5 +131,6 @@ fn memory(seen: &Evidence) -> Option<Receipt> {
         Bytes(seen.inside.settings.number(Setting::SortAreaSize)),
         Bytes(buffers)
     );
-    Some(Judged::that(mapped + buffers <= budget, evidence).parameter(&LARGE_SORT, "sort-memory", budget))
+    let judged = Ruling::that(mapped + buffers <= budget, evidence);
+    Some(parameter(&LARGE_SORT, "sort-memory", budget, judged))
 }

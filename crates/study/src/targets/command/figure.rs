@@ -12,21 +12,15 @@ use std::time::{Duration, SystemTime};
 #[serde(deny_unknown_fields)]
 pub(super) struct Declared {
     /// A regular expression with one group.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) regex: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) json: Option<String>,
     /// The file whose bytes are counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size: Option<String>,
     /// The file to read instead of standard output.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<String>,
     /// Chooses among several matches or JSON documents: `last` or `sum`; without
     /// it only one may exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) take: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) better: Option<String>,
     /// The unit that reports print.
     #[serde(default)]

@@ -21,7 +21,7 @@ use plumb_events::{SessionKind, clock};
 use plumb_host::process::{self, Ended, Looks};
 use plumb_host::readings::DiskStats;
 use plumb_record::{
-    Check, CommandRun, HashedFile, Header, Held, MeasuredFigure, OpenedFile, Receipt, Record, Seen,
+    Check, CommandRun, HashedFile, Header, MeasuredFigure, OpenedFile, Receipt, Record, Ruling, Seen,
     SessionTime, SettingRow,
 };
 use plumb_units::{Bytes, Nanos, hex, path_of_text};
@@ -400,12 +400,9 @@ impl Job {
             let found = self.words.iter().find(|set| set.name == word);
             found.map_or_else(String::new, |set| set.value.clone())
         };
-        let asked = |set: &Assignment| Receipt {
-            setting: set.name.clone(),
-            asked: set.value.clone(),
-            evidence: "the command was started with it".to_string(),
-            held: Held::Held,
-            seen: Seen::Asked,
+        let asked = |set: &Assignment| {
+            let ruling = Ruling { seen: Seen::Asked, ..Ruling::held("the command was started with it") };
+            ruling.receipt(&set.name, &set.value)
         };
         let declared = self.receipts.iter().flat_map(|declared| declared.judge(run, value));
         self.words.iter().map(asked).chain(declared).collect()

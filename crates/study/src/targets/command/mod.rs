@@ -103,18 +103,12 @@ struct Sections {
 struct RawCommand {
     run: Spanned<String>,
     /// Run once before the first run; `cleanup` once after the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     setup: Option<Spanned<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cleanup: Option<Spanned<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     prepare: Option<Spanned<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     conclude: Option<Spanned<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     verify: Option<Spanned<String>>,
     /// Prints the plan of the work; run once an arm, after its warm-up.
-    #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<Spanned<String>>,
     #[serde(default)]
     shell: bool,
@@ -368,8 +362,7 @@ impl Words for Specification {
             .iter()
             .map(Spanned::get_ref)
             .filter(|receipt| receipt.when.contains_key(name));
-        let best =
-            declared.map(|receipt| if receipt.kind == "output" { Seen::Inside } else { Seen::Outside }).max();
+        let best = declared.map(receipt::Declared::seen).max();
         let facts = SettingFacts {
             name: name.to_string(),
             takes_effect: TakesEffect::Start,

@@ -2,7 +2,7 @@
 //! levels, and must not appear at others.
 
 use glob::Pattern;
-use plumb_record::{CommandRun, Held, Receipt, Seen};
+use plumb_record::{CommandRun, Receipt, Ruling, Seen};
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,17 +14,12 @@ pub(super) struct Declared {
     /// Kind of evidence, one of [`KINDS`].
     pub(super) kind: String,
     /// A pattern for paths; `*` matches slashes, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) flag: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) regex: Option<String>,
     /// Least figure that counts as evidence.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at_least: Option<f64>,
     /// Largest figure that counts as evidence.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at_most: Option<f64>,
     /// Words with the values at which it must hold; at other values it must not.
     pub(super) when: BTreeMap<String, String>,
@@ -106,20 +101,20 @@ impl Declared {
     pub(super) fn judge(&self, run: &CommandRun, value: impl Fn(&str) -> String) -> Vec<Receipt> {
         let expected = self.when.iter().all(|(word, at)| value(word) == *at);
         let (found, evidence) = self.look(run);
-        let held = match found {
-            None => Held::NotChecked,
-            Some(found) if found == expected => Held::Held,
-            Some(_) => Held::Contradicted,
-        };
         let must = if expected { "it must hold" } else { "it must not hold" };
-        let receipt = |word: &String| Receipt {
-            setting: word.clone(),
-            asked: value(word),
-            evidence: format!("{}: {evidence}; at this value {must}", self.kind),
-            held,
-            seen: if self.kind == "output" { Seen::Inside } else { Seen::Outside },
+        let ruling = Ruling {
+            seen: self.seen(),
+            ..Ruling::that(
+                found.map(|found| found == expected),
+                format!("{}: {evidence}; at this value {must}", self.kind),
+            )
         };
-        self.when.keys().map(receipt).collect()
+        self.when.keys().map(|word| ruling.clone().receipt(word, value(word))).collect()
+    }
+
+    /// Returns the source of evidence of this kind.
+    pub(super) fn seen(&self) -> Seen {
+        if self.kind == "output" { Seen::Inside } else { Seen::Outside }
     }
 
     /// Returns if it holds, with the evidence; `None` if the evidence is not conclusive.
@@ -185,7 +180,7 @@ fn has_flag(octal: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_record::OpenedFile;
+    use plumb_record::{Held, OpenedFile};
 
     fn declared(text: &str) -> Declared {
         toml::from_str(text).expect("well formed")
