@@ -2,9 +2,9 @@
 
 use super::rows::Counted;
 use super::simulated::{Claimed, Simulated, Truth};
-use plumb_proof::verdict::{Aim, More, Side, Verdict};
+use plumb_proof::verdict::{Aim, More, Side, Typically, Verdict};
 use plumb_study::analysis::result::{Analysis, ClaimOutcome, Effect, JudgedClaim};
-use plumb_study::definition::{Claim, Expectation};
+use plumb_study::definition::{Claim, Expectation, Of};
 use plumb_study::vocabulary::Better;
 
 /// Rounding that a comparison of a truth with its own bound allows.
@@ -107,13 +107,15 @@ fn is_wrong(judged: &JudgedClaim, truth: Truth, written: &Claim, better: Better)
     let is_margin = matches!(expects, Expectation::Equal { .. } | Expectation::NotSlower { .. });
     let margin = if is_margin { bound } else { 0.0 };
     let verdict = match &judged.verdict {
-        Verdict::Faster(_) => typical >= 0.0,
-        Verdict::Slower(_) => typical <= 0.0,
-        Verdict::Equal { .. } => typical.abs() >= margin * (1.0 - EXACTLY),
-        Verdict::NotSlower { .. } => typical >= margin * (1.0 - EXACTLY),
         Verdict::Mixed { on_average: Side::Slower, .. } => average <= margin,
         Verdict::Mixed { on_average: Side::Faster, .. } => average >= -margin,
-        _ => false,
+        verdict => match verdict.proved() {
+            Some(Typically::Differs(Side::Faster, _)) => typical >= 0.0,
+            Some(Typically::Differs(Side::Slower, _)) => typical <= 0.0,
+            Some(Typically::Equal(_)) => typical.abs() >= margin * (1.0 - EXACTLY),
+            Some(Typically::NotSlower(_)) => typical >= margin * (1.0 - EXACTLY),
+            None => false,
+        },
     };
     let outcome = match (judged.outcome, expects) {
         (ClaimOutcome::Holds, Expectation::Slower { .. }) => typical <= bound * (1.0 + EXACTLY),
@@ -131,7 +133,7 @@ fn is_wrong(judged: &JudgedClaim, truth: Truth, written: &Claim, better: Better)
         Expectation::Slower { .. } => average <= 0.0,
         Expectation::Differs => average == 0.0,
     };
-    verdict || outcome || written.on_average && judged.outcome == ClaimOutcome::Holds && on_average
+    verdict || outcome || written.of == Of::Average && judged.outcome == ClaimOutcome::Holds && on_average
 }
 
 /// True if the advice leaves out the best arm, or recommends one that is not better.

@@ -70,6 +70,7 @@ pub(super) fn groups() -> Vec<Group> {
         ("Equalities and margins", equalities()),
         ("Effects at the bound of their claim", bounds()),
         ("Averages asked for", averages()),
+        ("p95 asked for", p95()),
         ("Figures of a coarse clock", clocks()),
         ("Runs and blocks that depend on others", dependence()),
         ("Several arms and factors", several()),
@@ -282,6 +283,34 @@ fn averages() -> Vec<Row> {
     let even = |run: &mut Run<'_>| run.normal(0.005);
     let found = Simulated::two("even noise of 0.5%", Blocks(400), "equal within 20% on average", SAME, even);
     rows.push(Row::new(found).at_least(Counted::Holds, 0.9));
+    rows
+}
+
+/// Claims of the p95; the truth is its effect. Where 5% of runs take three times as long, each cost
+/// between the two kinds of runs is a p95; with a tenth, it is among the slow ones.
+fn p95() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, probability, factor, effect) in [
+        ("1% of B takes 10x", 0.01, 10.0, 0.003),
+        ("5% of B takes 3x", 0.05, 3.0, 0.5),
+        ("a tenth of B takes 3x", 0.1, 3.0, 1.05),
+    ] {
+        for expects in ["equal within 5% in p95", "faster in p95"] {
+            let truth = Truth { typical: effect, average: f64::NAN };
+            rows.push(Row::new(Simulated::two(name, Blocks(100), expects, truth, rare(probability, factor))));
+        }
+    }
+    let five = Truth::percent(5.0);
+    for (name, law) in [NOISES[0], NOISES[1]] {
+        rows.push(Row::new(Simulated::two(name, Blocks(100), "differs in p95", SAME, law)));
+        rows.push(effect(&format!("{name}, exactly 5%"), 100, "not slower by 5% in p95", five, law));
+    }
+    let fifth = Truth { typical: 1.069, average: f64::NAN };
+    let found = Simulated::two("a fifth of B takes 3x", Blocks(100), "slower in p95", fifth, rare(0.2, 3.0));
+    rows.push(Row::new(found).at_least(Counted::Proved, 0.9));
+    let even = |run: &mut Run<'_>| run.noise();
+    let found = Simulated::two("even noise", Blocks(200), "equal within 5% in p95", SAME, even);
+    rows.push(Row::new(found).at_least(Counted::Proved, 0.9));
     rows
 }
 

@@ -28,9 +28,11 @@ pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
 
 fn tone_of(verdict: &Verdict) -> Tone {
     match verdict {
-        Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Equal { .. } | Verdict::NotSlower { .. } => {
-            Tone::Good
-        }
+        Verdict::Faster(_)
+        | Verdict::Slower(_)
+        | Verdict::Equal { .. }
+        | Verdict::NotSlower { .. }
+        | Verdict::P95(_) => Tone::Good,
         Verdict::Mixed { .. } | Verdict::NotProved { .. } | Verdict::NoFigure { .. } => Tone::Open,
         Verdict::Unstable { .. } | Verdict::Invalid { .. } | Verdict::Impossible { .. } => Tone::Bad,
     }

@@ -471,7 +471,7 @@ fn indented(operation: &PlanOperation) -> String {
     format!("{:indent$}{}", "", operation.titled())
 }
 
-/// Letters of a hash with an arrow behind it.
+/// Letters of a hash with `to` behind it.
 const HASH: usize = 19;
 /// Most queries of a list.
 const QUERIES_MOST: usize = 100;
@@ -526,7 +526,7 @@ pub fn log_document(log: &PlanLog) -> Document {
             query.hashes.len().to_string(),
             match change {
                 Some(change) =>
-                    format!("{} -> {}", log.plans[change.before].hash, log.plans[change.after].hash),
+                    format!("{} to {}", log.plans[change.before].hash, log.plans[change.after].hash),
                 None => query.hashes.first().cloned().unwrap_or_default(),
             },
             change.map_or_else(String::new, |change| log.plans[change.after].at.clone()),

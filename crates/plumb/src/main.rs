@@ -22,6 +22,7 @@ mod progress;
 mod run;
 mod settings;
 mod targets;
+mod traced;
 mod types;
 mod welcome;
 

@@ -1,5 +1,6 @@
 //! The kinds of targets, and the makers of leftovers: one row each.
 
+use crate::traced::Tracer;
 use plumb_calibrate::ScratchLeftover;
 use plumb_engine::backup::FillingLeftover;
 use plumb_engine::file_sort::OutputLeftover;
@@ -52,7 +53,9 @@ pub fn open<'a>(
     }
     Ok(match study.vocabulary.target() {
         target if target == Commands.name() => Box::new(CommandTarget::open(study, opening)?),
-        target if target == Postgres.name() => Box::new(PostgresTarget::open(study, opening)?),
+        target if target == Postgres.name() => {
+            Box::new(PostgresTarget::open(study, opening)?.traced_by(&Tracer))
+        }
         _ => Box::new(Embedded::open(study, opening)?),
     })
 }

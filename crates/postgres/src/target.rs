@@ -22,14 +22,16 @@ use crate::workload::{self, ServerWork, parameter};
 use plumb_events::{Cancel, clock};
 use plumb_host::device::DeviceDescription;
 use plumb_io::named_directory;
-use plumb_record::{Check, Device, Record};
+use plumb_record::{Check, Device, Record, RequestSizes};
 use plumb_study::StudyError;
 use plumb_study::bundle::{Environment, Settled};
 use plumb_study::canary::Canary;
 use plumb_study::definition::Study;
 use plumb_study::settle;
 use plumb_study::targets::child::{self, Request, Runner};
-use plumb_study::targets::{Failure, NoRecord, Opening, Preparation, Target, creation_settings_of};
+use plumb_study::targets::{
+    Explained, Failure, NoRecord, Opening, Preparation, Target, creation_settings_of,
+};
 use plumb_study::vocabulary::{Assignment, Vocabulary};
 use plumb_units::{Bytes, parse_size, path_of_text, path_text};
 use plumb_workload::Work;
@@ -73,6 +75,14 @@ pub struct PostgresTarget<'a> {
     loaded: Vec<Loaded>,
     /// Result of comparing the next run's data with the golden copy.
     state: Option<Check>,
+    tracing: Option<&'a dyn RequestTracing>,
+}
+
+/// A tracer of requests, which is no part of this crate.
+pub trait RequestTracing {
+    /// Does the work, and returns the sizes of the requests to files below a directory meanwhile:
+    /// those of a process and of processes that it makes.
+    fn during(&self, pid: u32, below: &Path, work: &mut dyn FnMut()) -> RequestSizes;
 }
 
 impl<'a> PostgresTarget<'a> {
@@ -117,7 +127,14 @@ impl<'a> PostgresTarget<'a> {
             own_data: false,
             loaded: Vec::new(),
             state: None,
+            tracing: None,
         })
+    }
+
+    /// Traces the requests of the execution whose plan each arm keeps.
+    #[must_use]
+    pub fn traced_by(self, tracing: &'a dyn RequestTracing) -> Self {
+        Self { tracing: Some(tracing), ..self }
     }
 
     fn execution(&self) -> Result<&'static dyn ServerWork, PostgresError> {
@@ -257,7 +274,7 @@ impl<'a> PostgresTarget<'a> {
     }
 
     /// Returns the plan of the work on a server that is started for it.
-    fn plan(&self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, PostgresError> {
+    fn plan(&self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<Explained>, PostgresError> {
         let Some(loaded) = self.loaded_for(settings) else { return Ok(None) };
         let run = self.request(loaded, settings)?;
         let execution = self.execution()?;
@@ -265,9 +282,18 @@ impl<'a> PostgresTarget<'a> {
         let borrowed = loaded.cluster.borrowed();
         let options = options(execution, &borrowed.installation, &run.settings);
         let server = borrowed.start(&of(&options, Way::Start), cancel)?;
-        let plan = explain::of_work(&server, &query, &of(&options, Way::Session))?;
+        let (session, mut made) = (of(&options, Way::Session), None);
+        let mut work = || made = Some(explain::of_work(&server, &query, &session));
+        let sizes = self.tracing.map(|tracing| {
+            let pid = server.pid().as_raw_nonzero().get().unsigned_abs();
+            tracing.during(pid, &loaded.cluster.data(), &mut work)
+        });
+        if sizes.is_none() {
+            work();
+        }
+        let plan = made.transpose()?;
         server.stop()?;
-        Ok(Some(plan))
+        Ok(plan.map(|plan| Explained { plan, sizes }))
     }
 }
 
@@ -385,7 +411,7 @@ impl Target for PostgresTarget<'_> {
         made
     }
 
-    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<String>, NoRecord> {
+    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<Explained>, NoRecord> {
         no_record(self.plan(settings, cancel), cancel)
     }
 }

@@ -70,7 +70,8 @@ impl Observations {
     }
 
     /// Returns the unit of rounded figures, a power of ten, relative to their median. 0 if the
-    /// noise of two runs of one arm smooths the rounding: it is [`SMOOTHED`] units or more.
+    /// noise of two runs of one arm smooths the rounding: it is [`SMOOTHED`] units or more, and
+    /// their figures are more than two neighbours.
     pub(crate) fn unit(&self, twice: (usize, usize)) -> f64 {
         let mut values: Vec<f64> = self.logs.iter().flatten().map(|log| log.exp()).collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -88,7 +89,11 @@ impl Observations {
         let units = (0..DIGITS).map(|digit| 10f64.powi(largest as i32 - digit));
         let Some(unit) = units.into_iter().find(is_unit).map(|unit| unit / middle) else { return 0.0 };
         let pairs: Vec<f64> = self.logs.iter().map(|block| block[twice.1] - block[twice.0]).collect();
-        if variance(&pairs).sqrt() < SMOOTHED * unit { unit } else { 0.0 }
+        // Where a cost lies between two units, the least noise spreads its runs over both of them.
+        let own = || self.logs.iter().flat_map(|block| [block[twice.0], block[twice.1]]);
+        let (low, high) = (own().fold(f64::INFINITY, f64::min), own().fold(f64::NEG_INFINITY, f64::max));
+        let is_border = (high.exp() - low.exp()) / middle < 1.5 * unit;
+        if is_border || variance(&pairs).sqrt() < SMOOTHED * unit { unit } else { 0.0 }
     }
 
     /// Returns the logarithms, block by block.

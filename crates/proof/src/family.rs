@@ -49,6 +49,8 @@
 //! a claim with a bound gives [`TYPICAL_SHARE`] of its level to the typical run, and the rest to
 //! the average.
 //!
+//! *A claim of the p95* is tested by `quantile`, and its average is not.
+//!
 //! Limits: the share of a settled claim is passed on although its sign may be wrong. With
 //! independent tests that costs nothing (Shaffer 1980); with dependent ones `bench proof` finds
 //! no excess. In a study that may stop, the average has no walk: its p is compared with 0.6 of
@@ -58,6 +60,7 @@ use crate::average::{Means, RatioOfMeans};
 use crate::contrast::Contrast;
 use crate::equivalence::Equivalence;
 use crate::interval::Interval;
+use crate::quantile::Quantiles;
 use crate::randomisation::{self, Side, Tails};
 use crate::sequential::{self, Crossing, Spending};
 use crate::student;
@@ -156,6 +159,8 @@ pub struct Question<'a> {
     pub asks: Asks,
     /// The averages of both sides; none if they do not exist, as for an interaction.
     pub means: Option<&'a Means>,
+    /// The runs of both sides, if the hypothesis is about their p95.
+    pub p95: Option<&'a Quantiles>,
 }
 
 /// Share of the error for advice.
@@ -183,7 +188,7 @@ pub enum OnAverage {
 /// Results of a claim's tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer {
-    /// The typical effect, a log-ratio.
+    /// The typical effect, or that on the p95, a log-ratio.
     pub estimate: f64,
     /// One-sided p of "no effect", uncorrected.
     pub tails: Tails,
@@ -282,13 +287,14 @@ pub fn advice_levels(claims: usize, alpha: f64) -> Vec<f64> {
 struct Tests {
     points: Vec<Tails>,
     averages: Option<Vec<Tails>>,
+    /// Shares of the claim's level for the points and for the average.
+    parts: [f64; 2],
 }
 
 impl Tests {
     /// Returns the smallest level of the claim at which all its tests reject, which settles it.
     fn settling(&self) -> f64 {
-        // A difference has one point.
-        let [typical, average] = if self.points.len() == 1 { [1.0; 2] } else { BOUNDED };
+        let [typical, average] = self.parts;
         let of = |tails: &[Tails], share: f64| tails.iter().map(Tails::two_sided).fold(0.0, f64::max) / share;
         of(&self.points, typical).max(self.averages.as_deref().map_or(0.0, |tails| of(tails, average)))
     }
@@ -305,11 +311,15 @@ fn averages(question: &Question<'_>, looks: Looks) -> Option<Vec<Tails>> {
 pub fn ask(questions: &[Question<'_>], alpha: f64, looks: Looks, advice: Advice) -> Family {
     let test = |question: &Question<'_>| {
         let watched = levels(question.asks, questions.len(), advice, alpha);
-        let tails = |shift: f64| {
-            question.contrast.map_or(Tails::NONE, |contrast| looks.tails(contrast, shift, &watched))
+        let tails = |shift: f64| match (question.p95, question.contrast) {
+            (Some(p95), _) if looks == Looks::Once => p95.tails(shift),
+            (None, Some(contrast)) => looks.tails(contrast, shift, &watched),
+            _ => Tails::NONE,
         };
         let points = question.asks.points().into_iter().map(tails).collect();
-        Tests { points, averages: averages(question, looks) }
+        // A claim of the p95 spends nothing on its average.
+        let parts = if question.p95.is_some() { [1.0; 2] } else { parts(question.asks) };
+        Tests { points, averages: averages(question, looks), parts }
     };
     answered(questions, &questions.iter().map(test).collect::<Vec<_>>(), alpha, advice)
 }
@@ -318,7 +328,9 @@ fn answered(questions: &[Question<'_>], tests: &[Tests], alpha: f64, advice: Adv
     let (given, settled) = step_down(tests, alpha, advice);
     let joint = shares(questions.len(), 0, advice, alpha).claim;
     let answers = questions.iter().zip(tests).zip(given).map(|((question, tests), level)| {
-        Some(answer(question.contrast?, question.asks, tests, Levels { level, joint, alpha }))
+        let contrast = question.contrast?;
+        let estimate = question.p95.map_or_else(|| contrast.estimate(), Quantiles::estimate);
+        Some(answer(estimate, question.asks, tests, Levels { level, joint, alpha }))
     });
     let advice_level = shares(questions.len(), settled, advice, alpha).advice;
     Family { answers: answers.collect(), advice_level }
@@ -353,9 +365,9 @@ struct Levels {
     alpha: f64,
 }
 
-fn answer(contrast: &Contrast, asks: Asks, tests: &Tests, levels: Levels) -> Answer {
+fn answer(estimate: f64, asks: Asks, tests: &Tests, levels: Levels) -> Answer {
     let Levels { level: whole, joint: whole_joint, alpha } = levels;
-    let [typical, _] = parts(asks);
+    let [typical, _] = tests.parts;
     let (level, joint) = (typical * whole, typical * whole_joint);
     // A p at its own level must not exceed alpha by a rounding error.
     let adjusted =
@@ -371,7 +383,7 @@ fn answer(contrast: &Contrast, asks: Asks, tests: &Tests, levels: Levels) -> Ans
     let said = Said::at(asks, tests, whole);
     let interval_level = if Said::at(asks, tests, whole_joint) == said { joint } else { level };
     Answer {
-        estimate: contrast.estimate(),
+        estimate,
         tails: points[0],
         adjusted_p: adjusted(points[0].two_sided()),
         level,
@@ -392,8 +404,8 @@ struct Said {
 
 impl Said {
     fn at(asks: Asks, tests: &Tests, level: f64) -> Self {
-        let Tests { points, averages } = tests;
-        let levels = parts(asks).map(|part| part * level);
+        let Tests { points, averages, parts } = tests;
+        let levels = parts.map(|part| part * level);
         Self {
             differs: points[0].two_sided() <= levels[0],
             place: place(asks, points, levels[0]),
@@ -524,7 +536,7 @@ mod tests {
     }
 
     fn question(contrast: &Contrast, asks: Asks) -> Question<'_> {
-        Question { contrast: Some(contrast), asks, means: None }
+        Question { contrast: Some(contrast), asks, means: None, p95: None }
     }
 
     #[test]
@@ -558,15 +570,14 @@ mod tests {
             (&some, 1.0, OnAverage::Open, 0.0),
         ] {
             let means = wide(3, centre);
-            let question = Question { contrast: Some(contrast), asks: Asks::Difference, means: Some(&means) };
+            let question = Question { means: Some(&means), ..question(contrast, Asks::Difference) };
             let found = ask(&[question], 0.05, Looks::Once, Advice::Shares);
             assert_eq!(found.answers[0].unwrap().on_average, Some(expected), "{centre}");
             assert_eq!(found.advice_level, advice, "{centre}");
         }
         let equal = |centre: f64| {
             let means = wide(4, centre);
-            let asks = Asks::Equality(0.05);
-            let question = Question { contrast: Some(&none), asks, means: Some(&means) };
+            let question = Question { means: Some(&means), ..question(&none, Asks::Equality(0.05)) };
             ask(&[question], 0.05, Looks::Once, Advice::None).answers[0].unwrap().on_average
         };
         assert_eq!(
@@ -616,7 +627,7 @@ mod tests {
             let treatment: Vec<f64> = (0..20).map(|block| ratio + 0.1 * f64::from(block % 4)).collect();
             let reference: Vec<f64> = (0..20).map(|block| 1.0 + 0.1 * f64::from(block % 5)).collect();
             let means = Means::new(treatment, reference, crate::average::Figures::Times);
-            let some = Question { contrast: Some(&some), asks: Asks::Difference, means: Some(&means) };
+            let some = Question { means: Some(&means), ..question(&some, Asks::Difference) };
             let asked = [some, question(&open, Asks::Difference)];
             ask(&asked, 0.05, Looks::Once, Advice::None).answers[1].unwrap().level
         };
@@ -635,7 +646,7 @@ mod tests {
         };
         let found = |contrast: &Contrast, ratio: f64| {
             let (asks, means) = (Asks::NotBeyond(0.04), means(ratio));
-            let question = Question { contrast: Some(contrast), asks, means: Some(&means) };
+            let question = Question { means: Some(&means), ..question(contrast, asks) };
             let answer = ask(&[question], 0.05, Looks::Once, Advice::None).answers[0].unwrap();
             (answer.place, answer.on_average.unwrap())
         };
@@ -723,7 +734,7 @@ mod tests {
     #[test]
     fn a_claim_without_numbers_keeps_its_share() {
         let contrast = pairs(1, 0.2, 12);
-        let none = Question { contrast: None, asks: Asks::Difference, means: None };
+        let none = Question { contrast: None, ..question(&contrast, Asks::Difference) };
         let family = ask(&[none, question(&contrast, Asks::Difference)], 0.05, Looks::Once, Advice::None);
         assert_eq!(family.answers[0], None);
         assert_eq!(family.answers[1].unwrap().level, 0.025);

@@ -4,7 +4,7 @@
 //! design ──> (a study runs it) ──> effect ──> contrast ──> randomisation ──┐
 //!                                     │           └────> sequential ──────┼─> family ──┐
 //!                                     │                                   └─> best ────┤
-//!                                     ├─> average, order, change_point ────────────────┼─> verdict
+//!                                     ├─> average, quantile, order, change_point ──────┼─> verdict
 //!                                     └─> noise ───────────────────────────────────────┘
 //! ```
 //!
@@ -39,6 +39,7 @@ pub mod multiple;
 pub mod noise;
 pub mod order;
 pub mod proportion;
+pub mod quantile;
 pub mod random;
 pub mod randomisation;
 pub mod selection;

@@ -42,21 +42,34 @@ fn solve(holds: impl Fn(f64) -> bool) -> f64 {
     (low + high) / 2.0
 }
 
-/// Returns the chance of at most `hits` hits, each term from the one before it by logarithms.
+/// Returns the chance of at most `hits` hits.
 pub fn at_most(hits: usize, trials: usize, probability: f64) -> f64 {
     if probability <= 0.0 {
         return 1.0;
     }
+    terms(trials, probability).take(hits + 1).sum::<f64>().min(1.0)
+}
+
+/// Returns the chances of at most 0, 1, ... and `trials - 1` hits; the probability is above 0.
+pub(crate) fn cumulative(trials: usize, probability: f64) -> Vec<f64> {
+    let sums = terms(trials, probability).take(trials).scan(0.0, |sum, term| {
+        *sum += term;
+        Some(*sum)
+    });
+    sums.map(|sum: f64| sum.min(1.0)).collect()
+}
+
+/// Returns the chances of 0, 1, ... and `trials` hits, each from the one before it by logarithms.
+fn terms(trials: usize, probability: f64) -> impl Iterator<Item = f64> {
     let (log_hit, log_miss) = (probability.ln(), (1.0 - probability).ln());
-    let (mut sum, mut log_choose) = (0.0, 0.0);
-    for hit in 0..=hits.min(trials) {
+    let mut log_choose = 0.0;
+    (0..=trials).map(move |hit| {
         if hit > 0 {
             log_choose += ((trials - hit + 1) as f64 / hit as f64).ln();
         }
         let misses = if hit == trials { 0.0 } else { (trials - hit) as f64 * log_miss };
-        sum += (log_choose + hit as f64 * log_hit + misses).exp();
-    }
-    sum.min(1.0)
+        (log_choose + hit as f64 * log_hit + misses).exp()
+    })
 }
 
 #[cfg(test)]
@@ -84,5 +97,6 @@ mod tests {
         assert_eq!(interval(0, 0, 0.05), Interval { low: 0.0, high: 1.0 });
         assert!((at_most(7, 7, 0.3) - 1.0).abs() < 1e-12);
         assert!((at_most(0, 2, 0.5) - 0.25).abs() < 1e-12);
+        assert_eq!(cumulative(5, 0.3), (0..5).map(|hits| at_most(hits, 5, 0.3)).collect::<Vec<f64>>());
     }
 }

@@ -8,6 +8,7 @@
 //! PROVED EQUAL             the same, of exact counts that are all one number                    0
 //! PROVED typically         the test about the margin, of the typical run                        0
 //!        not slower
+//! PROVED in p95            one of these, of the p95 of both arms, where a claim asks for it      0
 //! NOT PROVED               none of them; or the figures have no ratio, as if one is 0           3
 //! UNSTABLE                 an arm changes during the study, or the run before matters           4
 //! INVALID                  a receipt contradicts its setting, or a run failed verification      5
@@ -146,7 +147,7 @@ pub struct Change {
     pub high: f64,
 }
 
-/// A proved statement about the typical run.
+/// A proved statement about the typical run or the p95.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Typically {
     /// A difference on this side.
@@ -305,6 +306,8 @@ pub enum Verdict {
         /// Limits of a statement about the typical run.
         beside: TypicalLimits,
     },
+    /// A statement about the p95 of both arms, which their claim is about.
+    P95(Typically),
     /// One thing is proved of the typical run, and the contrary of the average.
     Mixed {
         /// Statement about the typical run.
@@ -348,9 +351,11 @@ impl Verdict {
     /// Returns the standing of a claim with this verdict.
     pub fn standing(&self) -> Standing {
         match self {
-            Self::Faster(_) | Self::Slower(_) | Self::Equal { .. } | Self::NotSlower { .. } => {
-                Standing::Proved
-            }
+            Self::Faster(_)
+            | Self::Slower(_)
+            | Self::Equal { .. }
+            | Self::NotSlower { .. }
+            | Self::P95(_) => Standing::Proved,
             Self::Mixed { .. } => Standing::Mixed,
             Self::NotProved { .. } | Self::NoFigure { .. } => Standing::NotProved,
             Self::Unstable { .. } => Standing::Unstable,
@@ -375,6 +380,25 @@ impl Verdict {
         }
     }
 
+    /// Returns the proved statement; `None` if nothing or two contrary things are proved.
+    #[must_use]
+    pub fn proved(&self) -> Option<Typically> {
+        match *self {
+            Self::Faster(change) => Some(Typically::Differs(Side::Faster, change)),
+            Self::Slower(change) => Some(Typically::Differs(Side::Slower, change)),
+            Self::Equal { within, .. } => Some(Typically::Equal(within)),
+            Self::NotSlower { by, .. } => Some(Typically::NotSlower(by)),
+            Self::P95(proved) => Some(proved),
+            _ => None,
+        }
+    }
+
+    /// Returns the same verdict on the p95.
+    #[must_use]
+    pub fn in_p95(self) -> Self {
+        self.proved().map_or(self, Self::P95)
+    }
+
     /// Returns the words before the first figure.
     pub fn label(&self) -> &'static str {
         match self {
@@ -383,6 +407,7 @@ impl Verdict {
             Self::Equal { beside: None, .. } => "PROVED EQUAL",
             Self::Equal { .. } => "PROVED typically EQUAL",
             Self::NotSlower { .. } => "PROVED typically not slower",
+            Self::P95(_) => "PROVED in p95",
             Self::Mixed { .. }
             | Self::NotProved { .. }
             | Self::NoFigure { .. }
@@ -405,6 +430,7 @@ impl fmt::Display for Verdict {
             Self::NotSlower { by, change, beside } => {
                 write!(out, "{label} by {}%: {}{beside}", Trimmed(*by), Signed(*change))
             }
+            Self::P95(proved) => write!(out, "{label}: {proved}"),
             Self::Mixed { typically, on_average, average } => {
                 write!(out, "{label}: typically {typically}, on average {} by {average}", on_average.word())
             }
@@ -868,6 +894,8 @@ mod tests {
                 change: change(0.43, -1.05, 1.81),
                 beside: TypicalLimits { slow: slow(2, 0), average: Some(change(14.0, -2.0, 43.0)) },
             },
+            Verdict::Slower(change(30.0, 12.04, 45.0)).in_p95(),
+            Verdict::Equal { within: 5.0, beside: Some(TypicalLimits::default()) }.in_p95(),
             Verdict::Mixed {
                 typically: Typically::Differs(Side::Faster, change(5.0, 3.0, 7.0)),
                 on_average: Side::Slower,
@@ -893,6 +921,8 @@ mod tests {
         0 PROVED EQUAL within +-2%
         0 PROVED typically EQUAL within +-0.5%
         0 PROVED typically EQUAL within +-5%, but for slow runs (none of 30: at most 9.5%)
+        0 PROVED in p95: slower by 30.0% [12.0, 45.0]
+        0 PROVED in p95: equal within +-5%
         8 MIXED: typically faster by 5.0% [3.0, 7.0], on average slower by 14.0% [3.0, 25.1]
         3 NOT PROVED: floor 1.2%, about 14 more blocks find 1.0% (80% power)
         3 NOT PROVED: floor 1.2%, these blocks prove equal arms equal within 2% (80% power)
@@ -904,7 +934,7 @@ mod tests {
         6 IMPOSSIBLE: 4.1 GB/s read, the device gives 2.0 GB/s
         ");
         assert_eq!(worst(&lines).map(Verdict::exit_code), Some(6));
-        assert_eq!(worst(&lines[..8]).map(Verdict::exit_code), Some(8));
+        assert_eq!(worst(&lines[..10]).map(Verdict::exit_code), Some(8));
         assert_eq!(worst(&lines[..4]), Some(&lines[0]), "the first of equals");
         assert_eq!(worst(&[]), None);
     }

@@ -244,6 +244,7 @@ impl Record {
             measures: Vec::new(),
             command: None,
             plan: None,
+            request_sizes: None,
             imported: None,
             snoop: None,
             server: self.server.clone(),

@@ -54,8 +54,8 @@ pub use receipt::{Held, Receipt, ReceiptReading, Receipts, Ruling, Seen, Shift};
 pub use scan::{ColumnSum, Scan, ScanInstance};
 pub use session_snapshot::SessionSnapshot;
 pub use snoop::{
-    Snoop, SnoopAmplification, SnoopBuffer, SnoopCalls, SnoopDepth, SnoopMap, SnoopPart, SnoopPattern,
-    SnoopPlace, SnoopRequests,
+    RequestSizes, Snoop, SnoopAmplification, SnoopBuffer, SnoopCalls, SnoopDepth, SnoopMap, SnoopPart,
+    SnoopPattern, SnoopPlace, SnoopRequests,
 };
 pub use trace_summary::{TraceBucket, TracePoint, TraceSession, TraceSummary};
 pub use users::{SessionsTime, Users, UsersPart};
@@ -200,6 +200,9 @@ pub struct Record {
     /// warm-up runs of a study have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// Sizes of the requests of that execution, on a server that was made for the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_sizes: Option<RequestSizes>,
     /// The report of another program that the record was read from; none for a run of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,

@@ -5,6 +5,7 @@
 //! which a trace has few; the requests themselves are not kept, so that memory is fixed.
 
 use crate::TraceBucket;
+use plumb_units::{Bytes, RowCount};
 use serde::{Deserialize, Serialize};
 
 /// Sums of a trace of other programs.
@@ -60,6 +61,56 @@ impl Snoop {
     /// True if the figures are samples, which know no single call or request and no time.
     pub fn is_sampled(&self) -> bool {
         self.buffers.is_empty()
+    }
+}
+
+/// Sizes of a server's reads and writes of the files of its database, of one execution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestSizes {
+    /// Reason why nothing was traced; `None` if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    /// Calls by bytes: buckets of reads and writes.
+    pub sizes: Vec<TraceBucket>,
+    /// Events of the kernel that were lost.
+    pub lost: u64,
+}
+
+impl RequestSizes {
+    /// Returns the mean bytes of a read and of a write; `None` without one.
+    pub fn means(&self) -> [Option<u64>; 2] {
+        [(self.read_bytes, self.calls(|row| row.reads)), (self.written_bytes, self.calls(|row| row.writes))]
+            .map(|(bytes, calls)| bytes.checked_div(calls))
+    }
+
+    fn calls(&self, of: fn(&TraceBucket) -> u64) -> u64 {
+        self.sizes.iter().map(of).sum()
+    }
+
+    /// Returns facts of a plan, such as `4,425 of 34.6 MB: 4,400 to 8.00 KB, 25 to 128 KB`.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        if let Some(why) = &self.missing {
+            return vec![("Request sizes".to_string(), why.clone())];
+        }
+        let line = |of: fn(&TraceBucket) -> u64, bytes: u64| {
+            let rows = self.sizes.iter().filter(|row| of(row) > 0);
+            let rows = rows.map(|row| format!("{} to {}", RowCount(of(row)), Bytes(row.to)));
+            let lost =
+                if self.lost > 0 { format!("; {} events were lost", self.lost) } else { String::new() };
+            match self.calls(of) {
+                0 => format!("none{lost}"),
+                calls => format!(
+                    "{} of {}: {}{lost}",
+                    RowCount(calls),
+                    Bytes(bytes),
+                    rows.collect::<Vec<_>>().join(", ")
+                ),
+            }
+        };
+        let reads = ("Reads of files".to_string(), line(|row| row.reads, self.read_bytes));
+        vec![reads, ("Writes of files".to_string(), line(|row| row.writes, self.written_bytes))]
     }
 }
 
@@ -202,4 +253,24 @@ pub struct SnoopMap {
     pub row_step: u64,
     /// Counts by column, then by row.
     pub cells: Vec<Vec<u64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_requests_are_facts_and_means() {
+        let row = |to, reads, writes| TraceBucket { to, reads, writes };
+        let sizes = vec![row(8 << 10, 4_400, 0), row(128 << 10, 25, 0)];
+        let mut found = RequestSizes { read_bytes: 39_321_600, sizes, ..RequestSizes::default() };
+        assert_eq!(found.means(), [Some(8_886), None]);
+        let shown = |sizes: &RequestSizes| sizes.facts().into_iter().map(|it| it.1).collect::<Vec<_>>();
+        let reads = "4,425 of 37.5 MB: 4,400 to 8.00 KB, 25 to 128 KB";
+        assert_eq!(shown(&found), [reads, "none"]);
+        found.lost = 3;
+        assert_eq!(shown(&found), [&format!("{reads}; 3 events were lost"), "none; 3 events were lost"]);
+        found.missing = Some("not traced: no rights".to_string());
+        assert_eq!(shown(&found), ["not traced: no rights"]);
+    }
 }

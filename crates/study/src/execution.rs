@@ -16,7 +16,7 @@
 use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop, errors_name};
 use crate::observer::{Observer, Stage};
 use crate::plan::{Cell, Plan, Until};
-use crate::targets::{Failure, NoRecord, Preparation, Target};
+use crate::targets::{Explained, Failure, NoRecord, Preparation, Target};
 use crate::{StudyError, analysis};
 use plumb_events::{Cancel, clock};
 use plumb_record::Record;
@@ -280,8 +280,9 @@ impl Execution<'_> {
         if cell.block > 0 || is_known {
             return Ok(record);
         }
-        let plan = self.target.explain(&self.plan.arm_settings(cell.arm), self.cancel)?;
-        Ok(Record { plan, ..record })
+        let explained = self.target.explain(&self.plan.arm_settings(cell.arm), self.cancel)?;
+        let Some(Explained { plan, sizes }) = explained else { return Ok(record) };
+        Ok(Record { plan: Some(plan), request_sizes: sizes, ..record })
     }
 
     /// Keeps the standard error of a failed run, so that the reason can name the file.

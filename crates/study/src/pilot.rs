@@ -18,7 +18,7 @@
 //! enough, and refused two studies of five.
 
 use crate::StudyError;
-use crate::definition::Expectation;
+use crate::definition::{Expectation, Of};
 use crate::observer::{Observer, Stage};
 use crate::plan::Plan;
 use crate::targets::{NoRecord, Preparation, Target};
@@ -114,6 +114,14 @@ pub fn pilot(
     let Sought { effect, budget } = sought;
     let start = clock::now();
     let refused = |why: String| StudyError::Plan { study: plan.study.name.clone(), why };
+    if let Some(claim) = plan.study.claims.iter().find(|claim| claim.of == Of::P95) {
+        return Err(refused(format!(
+            "the claim {} is of a p95, of which a pilot of {} runs says nothing: give --blocks, at least {}, instead of --find",
+            claim.name,
+            2 * PAIRS,
+            plan.blocks_needed_for_p95()
+        )));
+    }
     let reference = plan.arm_settings(plan.schedule.reference);
     let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
     let name = format!("plumb-study-pilot-{:09}", plan.schedule.seed % 1_000_000_000);

@@ -11,9 +11,10 @@
 //! before any figure is seen, so it needs no correction.
 
 use crate::StudyError;
-use crate::definition::Study;
+use crate::definition::{Claim, Of, Study};
 use crate::vocabulary::{Assignment, SettingFacts};
 use plumb_proof::design::{Design, Schedule};
+use plumb_proof::quantile;
 use plumb_proof::randomisation::{blocks_needed, fewest_blocks};
 use plumb_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,13 @@ impl Plan {
             *work = work.with_rows(rows).map_err(why)?;
         }
         study.blocks = options.blocks.unwrap_or(study.blocks);
+        if let Some(claim) = study.claims.iter().find(|claim| claim.of == Of::P95 && until == Until::Decided)
+        {
+            return Err(why(format!(
+                "the claim {} is of a p95, which is tested once: leave --until decided out, and give --blocks",
+                claim.name
+            )));
+        }
         let design = study
             .design()
             .map_err(|error| StudyError::Plan { study: study.name.clone(), why: error.to_string() })?;
@@ -119,22 +127,33 @@ impl Plan {
         facts
     }
 
-    /// Returns a warning about a study too short to prove anything; `None` if it is long enough.
+    /// Returns a warning about a study too short to prove anything, or anything of a p95.
     pub fn too_short(&self) -> Option<String> {
-        let (blocks, needed) = (self.study.blocks, self.blocks_needed());
-        (blocks < needed).then(|| {
-            let (count, claims) = (self.study.claims.len(), if self.study.claims.len() == 1 { "" } else { "s" });
-            format!(
-                "{blocks} block{} can prove nothing of {count} claim{claims}: the fewest that can are {needed}; the figures will \
-                 be there all the same",
-                if blocks == 1 { "" } else { "s" }
-            )
-        })
+        let blocks = self.study.blocks;
+        let count = |claims: usize| format!("{claims} claim{}", if claims == 1 { "" } else { "s" });
+        let too_few = |needed: usize, what: String| {
+            let ending = if blocks == 1 { "" } else { "s" };
+            (blocks < needed).then(|| {
+                format!(
+                    "{blocks} block{ending} can prove nothing of {what}: the fewest that can are {needed}; the figures will \
+                     be there all the same"
+                )
+            })
+        };
+        let of_p95 = self.study.claims.iter().filter(|claim| claim.of == Of::P95).count();
+        let needed = if of_p95 == 0 { 0 } else { self.blocks_needed_for_p95() };
+        too_few(self.blocks_needed(), count(self.study.claims.len()))
+            .or_else(|| too_few(needed, format!("{} in p95", count(of_p95))))
     }
 
     /// Returns the fewest blocks that can prove the first of the claims.
     pub fn blocks_needed(&self) -> usize {
         blocks_needed(self.study.alpha, self.study.claims.len())
+    }
+
+    /// Returns the fewest blocks that can prove a claim of a p95 before the other claims.
+    pub fn blocks_needed_for_p95(&self) -> usize {
+        quantile::fewest_blocks(self.study.alpha / self.study.claims.len().max(1) as f64)
     }
 
     /// Returns the slots of the reference arm.
@@ -145,9 +164,10 @@ impl Plan {
     /// Returns the claim that decides between two arms: it compares them
     /// by the study's own measure.
     pub fn advice_claim(&self) -> Option<usize> {
-        let compares = |claim: &crate::definition::Claim| {
+        let compares = |claim: &Claim| {
             let sides = claim.sides(&self.design);
             claim.with.is_none()
+                && claim.of != Of::P95
                 && claim.measure.as_ref().is_none_or(|measure| *measure == self.study.measure)
                 && sides.to.len() == 1
                 && sides.from.len() == 1
@@ -197,6 +217,30 @@ pub(crate) mod tests {
         assert_eq!(
             plan.arm_name(plan.schedule.reference),
             plan.study.arm_name(&vec![0; plan.study.factors.len()])
+        );
+    }
+
+    #[test]
+    fn a_p95_is_tested_once_in_enough_blocks() {
+        let (file, text) = catalog::text("file-copy").expect("the study is there");
+        let text = text.replacen("expect = \"faster\"", "expect = \"faster in p95\"", 1);
+        let study = parse(file, &text, &[&Commands]).expect("a study that is well formed");
+        let plan = |blocks: usize, until| {
+            let options = PlanOptions { blocks: Some(blocks), rows: None };
+            Plan::new(study.clone(), options, until, 1)
+        };
+        let needed = plan(9, Until::Blocks).expect("a plan").blocks_needed_for_p95();
+        let warned = |blocks| plan(blocks, Until::Blocks).expect("a plan").too_short();
+        let few = warned(needed - 1).expect("a warning");
+        assert!(
+            few.contains(&format!("nothing of 1 claim in p95: the fewest that can are {needed}")),
+            "{few}"
+        );
+        assert_eq!(warned(needed), None);
+        let refused = plan(needed, Until::Decided).expect_err("it may stop").to_string();
+        assert!(
+            refused.contains("is of a p95, which is tested once: leave --until decided out"),
+            "{refused}"
         );
     }
 

@@ -1,6 +1,8 @@
 //! The log: writes, commits, switches, and the room in it.
 
-use super::{EVENT_GATE, OWN, TGDBA, at_most, average, count, is_io_bound, own_waits, percent, waited};
+use super::{
+    EVENT_GATE, OWN, TGDBA, average, count, is_io_bound, own_waits, own_waits_less, percent, waited,
+};
 use crate::rule::{FindingRule, Observed, Rank};
 use crate::signals::{Medium, Origin, Signals};
 use plumb_record::WaitEvent;
@@ -136,13 +138,13 @@ fn slow_writes(signals: &Signals) -> Option<Observed> {
     }
     let saves = (waiting as f64 * (1.0 - limit as f64 / average(&write).0 as f64)) as u64;
     let evidence = format!(
-        "{} writes of {} on average, expected at most {}; sessions wait {} for commits: at {} a write {}",
+        "{} writes of {} on average, expected at most {}; sessions wait {} for commits; at {} a write {}",
         count(write.waits),
         average(&write),
         Nanos(limit),
         Nanos(waiting),
         Nanos(limit),
-        at_most(signals, saves)
+        own_waits_less(signals, saves)
     );
     Some(Observed::new("Log writes are slow", evidence).saves(saves).proved_by(sync_study(signals)))
 }
@@ -161,10 +163,10 @@ fn sync_over_write(signals: &Signals) -> Option<Observed> {
     }
     let saves = sync.time_ns.saturating_sub(sync.waits * average(&write).0);
     let evidence = format!(
-        "log file sync {} over log file parallel write {} is {ratio:.1}; beyond one write each: {}",
+        "log file sync {} over log file parallel write {} is {ratio:.1}; with one write each {}",
         average(sync),
         average(&write),
-        at_most(signals, saves)
+        own_waits_less(signals, saves)
     );
     Some(Observed::new("Commits wait longer than their log writes take", evidence).saves(saves))
 }
@@ -179,10 +181,10 @@ fn commits_often(signals: &Signals) -> Option<Observed> {
     }
     let saves = (waiting as f64 * (1.0 - calls / CALLS_MIN)) as u64;
     let evidence = format!(
-        "{calls:.1} calls or rows of each of {} transactions; {} waiting for the log; at 30 each: {}",
+        "{calls:.1} calls or rows of each of {} transactions; {} waiting for the log; at 30 each {}",
         count(commits),
         Nanos(waiting),
-        at_most(signals, saves)
+        own_waits_less(signals, saves)
     );
     let seen = Observed::new("Transactions are small, and their commits cost", evidence).saves(saves);
     Some(match signals.workload.as_deref() {

@@ -29,7 +29,7 @@ fn changed() -> Record {
 }
 
 fn period(source: &str, arm: Option<&str>, runs: Vec<Record>) -> Period {
-    Period { source: source.to_string(), arm: arm.map(String::from), runs, plan: None }
+    Period { source: source.to_string(), arm: arm.map(String::from), runs, plan: None, request_sizes: None }
 }
 
 fn single() -> Comparison {

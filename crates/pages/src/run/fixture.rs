@@ -24,6 +24,7 @@ pub(crate) fn large_sort() -> Record {
         scan: None,
         users: None,
         plan: None,
+        request_sizes: None,
         snoop: None,
         server: None,
         schema_version: SCHEMA_VERSION,

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::run::findings_table;
-use plumb_proof::verdict::Verdict;
+use plumb_proof::verdict::{Side, Typically};
 use plumb_report::Section;
 use plumb_report::format::{Change, Ends, Figure, Share};
 use plumb_report::table::Facts;
@@ -42,9 +42,9 @@ pub(crate) fn undecided(analysis: &Analysis) -> String {
     let changed = |claim: &JudgedClaim| {
         let written = analysis.study.claims.iter().find(|written| written.name == claim.name)?;
         let levels = analysis.study.factors.get(written.change.factor)?;
-        let better = match claim.verdict {
-            Verdict::Faster(_) => written.change.to,
-            Verdict::Slower(_) => written.change.from,
+        let better = match claim.verdict.proved() {
+            Some(Typically::Differs(Side::Faster, _)) => written.change.to,
+            Some(Typically::Differs(Side::Slower, _)) => written.change.from,
             _ => return None,
         };
         let level = levels.levels.get(better).filter(|_| written.with.is_none())?;

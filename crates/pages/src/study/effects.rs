@@ -10,6 +10,7 @@ use plumb_report::format::{
 };
 use plumb_report::table::{Axis, Cell, Column, RowKind, Table};
 use plumb_study::analysis::result::{Analysis, Arm, ArmFigure, ArmUnit, Effect, IoTable};
+use plumb_study::definition::Of;
 
 /// Columns of a drawing in text.
 const WIDTH: usize = 34;
@@ -35,6 +36,7 @@ pub(super) fn claims(analysis: &Analysis) -> Section {
     });
     Section::front("effects", "Effects of the Claims")
         .note("change of the measure from reference to treatment, laid out by its logarithm: the typical one, the pseudo-median of ratios within blocks")
+        .note(of_p95(analysis))
         .note(of_claims(analysis))
         .table(forest("Claim", Column::text("Verdict"), &rows.collect::<Vec<_>>()))
 }
@@ -66,6 +68,18 @@ pub(super) fn interactions(analysis: &Analysis) -> Option<Section> {
         .note("by how much the first factor's effect is multiplied when the second changes too, where no claim says it; 0 is not at all")
         .note(for_reading(&analysis.interactions.first()?.effect));
     Some(section.table(forest("Pair", Column::number("p"), &rows)))
+}
+
+/// Describes the effects of claims of the p95; empty without one.
+fn of_p95(analysis: &Analysis) -> String {
+    let claims = analysis.study.claims.iter().enumerate();
+    let of: Vec<String> =
+        claims.filter(|(_, claim)| claim.of == Of::P95).map(|(index, _)| (index + 1).to_string()).collect();
+    if of.is_empty() {
+        return String::new();
+    }
+    let s = if of.len() == 1 { "" } else { "s" };
+    format!("claim{s} {}: the ratio of the times, or rates, that 19 of 20 runs keep to", of.join(", "))
 }
 
 /// Describes the levels of the claims' intervals.

@@ -4,6 +4,7 @@ use plumb_proof::verdict::Verdict;
 use plumb_report::format::{Ends, Figure};
 use plumb_study::analysis::block_time::BlockTime;
 use plumb_study::analysis::result::{Analysis, JudgedClaim};
+use plumb_study::definition::{Claim, Of};
 use std::collections::BTreeMap;
 
 /// Returns the verdict of a claim as it is printed.
@@ -22,7 +23,9 @@ pub(super) fn verdict(analysis: &Analysis, claim: &JudgedClaim) -> String {
 /// Returns the change of a percentage in points, because per cent of per cent misleads: misses
 /// that double from 0.8 to 1.6% change the share of hits by 0.8%.
 fn in_points(analysis: &Analysis, claim: &JudgedClaim) -> Option<String> {
-    let pair = claim.arms.filter(|_| claim.measure.is_none() && analysis.study.measure.unit() == "%")?;
+    let is_typical = written(analysis, claim)?.of != Of::P95;
+    let is_own = claim.measure.is_none() && analysis.study.measure.unit() == "%";
+    let pair = claim.arms.filter(|_| is_typical && is_own)?;
     let median = |arm: usize| analysis.arms.get(arm)?.median;
     let (from, to) = (median(pair.reference)?, median(pair.treatment)?);
     Some(format!("; in points {:+.2}, from {from:.2}% to {to:.2}%", to - from))
@@ -43,8 +46,12 @@ pub(super) fn why_open(analysis: &Analysis, claim: &JudgedClaim) -> Option<Strin
 
 /// Returns the expectation of a claim that is open although its effect is proved.
 fn open_although_proved(analysis: &Analysis, claim: &JudgedClaim) -> Option<String> {
-    let written = analysis.study.claims.iter().find(|written| written.name == claim.name)?;
-    claim.is_open_although_proved().then(|| written.expectation())
+    claim.is_open_although_proved().then_some(written(analysis, claim)?.expectation())
+}
+
+/// Returns the claim as the study file has it.
+fn written<'a>(analysis: &'a Analysis, claim: &JudgedClaim) -> Option<&'a Claim> {
+    analysis.study.claims.iter().find(|written| written.name == claim.name)
 }
 
 /// Returns the places of a study that lie on one device, a sentence for each device.

@@ -12,8 +12,8 @@ use plumb_foreign::plan::{self, COMPARED_MOST, PlanFile};
 use plumb_pages::plans::{PlanLog, Plans, document, log_document};
 use plumb_postgres::address::{ServerAddress, environment};
 use plumb_postgres::explain::{QueryRights, explain};
-use plumb_record::outside;
 use plumb_record::plan::ExecutionPlan;
+use plumb_record::{RequestSizes, outside};
 use plumb_report::{Document, html};
 use plumb_study::compare::period;
 use plumb_study::{StudyError, bundle};
@@ -121,8 +121,10 @@ fn of_bundle(named: &str) -> Result<Vec<ExecutionPlan>, Failure> {
     };
     let read = plan::read(&Source::of(Path::new(named), printed.as_bytes()));
     let mut plans = read.map_err(|error| Failure::run(error.to_string()))?;
+    let sizes = period.request_sizes.as_ref().map(RequestSizes::facts).unwrap_or_default();
     for plan in &mut plans {
         plan.name = period.arm.clone().unwrap_or_else(|| named.to_string());
+        plan.facts.extend(sizes.clone());
     }
     Ok(plans)
 }

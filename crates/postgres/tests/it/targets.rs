@@ -2,10 +2,11 @@
 
 use crate::server::{asked, installed, place};
 use plumb_events::Cancel;
+use plumb_postgres::target::RequestTracing;
 use plumb_postgres::{Postgres, PostgresTarget};
-use plumb_record::Held;
+use plumb_record::{Held, RequestSizes, TraceBucket};
 use plumb_study::definition::{Study, parse};
-use plumb_study::targets::{NoRecord, Opening, Preparation, Target};
+use plumb_study::targets::{Explained, NoRecord, Opening, Preparation, Target};
 use plumb_study::{Observer, Stage};
 use std::path::{Path, PathBuf};
 
@@ -35,12 +36,16 @@ pub fn study(rows: &str, factor: &str) -> Study {
 
 /// Returns a study with these further settings.
 pub fn study_on(settings: &str, rows: &str, factor: &str) -> Study {
-    let text = format!(
+    let text = study_text(settings, rows, factor);
+    parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn study_text(settings: &str, rows: &str, factor: &str) -> String {
+    format!(
         "target = \"postgres\"\nname = \"x\"\ntitle = \"x\"\nquestion = \"x\"\nworkload = \"large-sort\"\nrows = \"{rows}\"\n\
          blocks = 5\n[settings]\nmax_parallel_maintenance_workers = 0\n{settings}{factor}\n[[claim]]\nname = \"c\"\ntext = \"x\"\n\
          factor = \"f\"\nfrom = \"a\"\nto = \"b\"\nexpect = \"differs\"\n"
-    );
-    parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"))
+    )
 }
 
 pub fn levels(setting: &str, one: &str, other: &str) -> String {
@@ -101,6 +106,47 @@ fn arms_share_a_loaded_directory_and_leave_nothing() {
     assert!(matches!(target.run(&arms[1], &cancel), Err(NoRecord::Interrupted)));
     drop(target);
     assert!(nothing_in(place.path()), "after an interrupt, too");
+}
+
+/// A tracer that asserts what it is given, and counts one read.
+struct OneRead<'a>(&'a Path);
+
+impl RequestTracing for OneRead<'_> {
+    fn during(&self, pid: u32, below: &Path, work: &mut dyn FnMut()) -> RequestSizes {
+        let postmaster = std::fs::read_to_string(below.join("postmaster.pid")).expect("a server that runs");
+        assert_eq!(postmaster.lines().next(), Some(pid.to_string().as_str()));
+        assert!(below.starts_with(self.0), "{}", below.display());
+        work();
+        let sizes = vec![TraceBucket { to: 8192, reads: 1, writes: 0 }];
+        RequestSizes { read_bytes: 8192, sizes, ..RequestSizes::default() }
+    }
+}
+
+#[test]
+fn the_execution_of_a_plan_is_traced_and_one_without_a_plan_is_not() {
+    if installed().is_none() {
+        return;
+    }
+    let (place, cancel) = (place(), Cancel::default());
+    for (workload, has_plan) in [("scan", true), ("large-sort", false)] {
+        let text = study_text("", "10K", &levels("work_mem", "1MB", "4MB")).replace("large-sort", workload);
+        let study = parse("x.toml", &text, &[&Postgres]).unwrap_or_else(|error| panic!("{error}"));
+        let tracer = OneRead(place.path());
+        let target = PostgresTarget::open(&study, opening(place.path(), &cancel)).expect("a server");
+        let mut target = target.traced_by(&tracer);
+        let arms: Vec<_> = (0..2).map(|level| study.arm_settings(&[level])).collect();
+        target
+            .prepare(&Preparation { arms: &arms, expects_same: true, name: "plumb-study-it" })
+            .unwrap_or_else(|error| panic!("{error}"));
+        let explained = target.explain(&arms[1], &cancel).unwrap_or_else(|error| panic!("{error:?}"));
+        let means = explained.map(|Explained { plan, sizes }| {
+            assert!(plan.contains("\"Node Type\""), "{plan}");
+            sizes.expect("it was traced").means()
+        });
+        assert_eq!(means, has_plan.then_some([Some(8192), None]));
+        drop(target);
+        assert!(nothing_in(place.path()));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::owner::process::Processes;
 use crate::shown::text::{self, Clock};
 use crate::sums::tally::Tally;
 use plumb_units::{Bytes, RowCount};
+use std::path::{Path, PathBuf};
 
 /// Lines that a trace prints while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct Live {
     second: Second,
     /// Rows printed so far; the head is repeated.
     rows: u64,
+    /// Directory of the only files whose calls count; `None` for all files.
+    below: Option<PathBuf>,
 }
 
 const HEAD_EVERY: u64 = 20;
@@ -55,7 +58,13 @@ impl Live {
         let clock = Clock::now();
         let has_lines = !matches!(show, Show::Seconds | Show::Nothing);
         let lines = if has_lines { text::head(clock) } else { String::new() };
-        Live { tally: Tally::new(begin), show, clock, lines, second: Second::default(), rows: 0 }
+        Live { tally: Tally::new(begin), show, clock, lines, second: Second::default(), rows: 0, below: None }
+    }
+
+    /// Counts only calls on files below this directory.
+    #[must_use]
+    pub fn below(self, directory: &Path) -> Live {
+        Live { below: Some(directory.to_path_buf()), ..self }
     }
 
     /// Returns the lines since the last time.
@@ -118,6 +127,10 @@ impl Live {
 
 impl Sink for Live {
     fn call(&mut self, call: &CallLine, processes: &Processes) {
+        let file = || Path::new(&processes.file(call.file).path);
+        if self.below.as_ref().is_some_and(|directory| !file().starts_with(directory)) {
+            return;
+        }
         self.tally.call(call, processes);
         let at = match call.effect {
             Effect::Read => 0,

@@ -28,7 +28,7 @@ use plumb_proof::best::{self, Arms, Best, Gain};
 use plumb_proof::family::advice_levels;
 use plumb_proof::interval::Interval;
 use plumb_proof::randomisation::{Side, fewest_blocks};
-use plumb_proof::verdict::{Aim, Standing, TOO_LARGE, Verdict};
+use plumb_proof::verdict::{Aim, Standing, TOO_LARGE, Typically, Verdict};
 use plumb_record::{Fact, Finding, capital};
 
 /// Share of runs begun on a busy device above which a finding reports them.
@@ -263,7 +263,7 @@ pub(super) fn say_at_some_levels(study: &Study, claims: &mut [JudgedClaim], inte
 /// Findings for claims proved by a study with less than 80% power for such effects.
 fn looks_too_large(claims: &[JudgedClaim]) -> Vec<Finding> {
     let row = |claim: &JudgedClaim| {
-        let proved = matches!(claim.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+        let proved = matches!(claim.verdict.proved(), Some(Typically::Differs(..)));
         let said = claim.reasons.iter().find(|reason| reason.starts_with(TOO_LARGE)).filter(|_| proved)?;
         Some(finding(
             format!("{} is proved, and looks larger than it is", claim.name),

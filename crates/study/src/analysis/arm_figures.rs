@@ -2,15 +2,16 @@
 //! waits in which any arm spent the most time.
 //!
 //! The memory and the temporary files of an arm's plan are those of its only execution, if the plan
-//! is JSON of PostgreSQL: the peaks of all work areas together, and the blocks of 8 KB written.
+//! is JSON of PostgreSQL: the peaks of all work areas together, and the blocks of 8 KB written. The
+//! mean sizes of a read and of a write are of the same execution, if it was traced.
 //!
 //! A figure is the median over the counted runs of an arm, so that one slow run does not change it.
 //! All arms have the same events: a wait that only one of them has is the difference that a reader
 //! looks for.
 
 use super::result::{ArmFigure, ArmUnit};
-use plumb_record::Record;
 use plumb_record::operation::total;
+use plumb_record::{Record, RequestSizes};
 use plumb_units::{Bytes, median, total_of};
 use serde_json::Value;
 
@@ -82,18 +83,19 @@ pub(super) fn figures(runs: &[&Record], events: &[String]) -> Vec<ArmFigure> {
     ROWS.iter().filter_map(of_row).chain(waits).collect()
 }
 
-/// Returns the figures of a plan.
-pub(super) fn of_plan(printed: &str) -> Vec<ArmFigure> {
-    let Ok(printed) = serde_json::from_str::<Value>(printed) else { return Vec::new() };
-    let Some(plan) = printed.pointer("/0/Plan") else { return Vec::new() };
-    let temp = kilobytes(plan, "Temp Written Blocks") * 8.0;
-    let figures = [("plan memory", memory(plan)), ("plan temp", temp)];
-    let figure = |(name, kilobytes): (&str, f64)| ArmFigure {
-        name: name.to_string(),
-        unit: ArmUnit::Bytes,
-        median: kilobytes * Bytes::K as f64,
-    };
-    figures.map(figure).into()
+/// Returns the figures of a run with a plan: of the plan, and of the requests of its execution.
+pub(super) fn of_plan(run: &Record) -> Vec<ArmFigure> {
+    let figure = |name: &str, median: f64| ArmFigure { name: name.to_string(), unit: ArmUnit::Bytes, median };
+    let printed = run.plan.as_deref().and_then(|plan| serde_json::from_str::<Value>(plan).ok());
+    let of_json = printed.as_ref().and_then(|printed| printed.pointer("/0/Plan")).map(|plan| {
+        let temp = kilobytes(plan, "Temp Written Blocks") * 8.0;
+        [("plan memory", memory(plan)), ("plan temp", temp)]
+            .map(|(name, kilobytes)| figure(name, kilobytes * Bytes::K as f64))
+    });
+    let means = run.request_sizes.as_ref().map_or([None; 2], RequestSizes::means);
+    let sizes = ["mean read", "mean write"].into_iter().zip(means);
+    let sizes = sizes.filter_map(|(name, mean)| Some(figure(name, mean? as f64)));
+    of_json.into_iter().flatten().chain(sizes).collect()
 }
 
 fn kilobytes(node: &Value, name: &str) -> f64 {
@@ -111,7 +113,7 @@ fn memory(node: &Value) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_record::{IoFunction, IoTally, WaitEvent, fixture};
+    use plumb_record::{IoFunction, IoTally, TraceBucket, WaitEvent, fixture};
 
     /// A run that waited for these events, milliseconds.
     fn run(waits: &[(&str, u64)]) -> Record {
@@ -152,9 +154,15 @@ mod tests {
             {"Node Type": "Sort", "Sort Space Used": 900, "Sort Space Type": "Disk",
              "Workers": [{"Sort Space Used": 20, "Sort Space Type": "Memory"}],
              "Plans": [{"Node Type": "Hash", "Peak Memory Usage": 5}]}]}}]"#;
-        let of = |plan: &str| of_plan(plan).into_iter().map(|it| (it.name, it.median)).collect::<Vec<_>>();
-        assert_eq!(of(plan), [("plan memory".into(), 25.0 * 1024.0), ("plan temp".into(), 24.0 * 1024.0)]);
-        assert_eq!(of("Seq Scan on t"), [], "a plan of another form");
+        let mut run = Record { plan: Some(plan.to_string()), ..run(&[]) };
+        let of = |run: &Record| of_plan(run).into_iter().map(|it| (it.name, it.median)).collect::<Vec<_>>();
+        let kilobytes = |name: &str, size: f64| (name.to_string(), size * 1024.0);
+        assert_eq!(of(&run), [kilobytes("plan memory", 25.0), kilobytes("plan temp", 24.0)]);
+        run.plan = Some("Seq Scan on t".to_string());
+        assert_eq!(of(&run), [], "a plan of another form");
+        let sizes = vec![TraceBucket { to: 1 << 14, reads: 2, writes: 0 }];
+        run.request_sizes = Some(RequestSizes { read_bytes: 24 << 10, sizes, ..RequestSizes::default() });
+        assert_eq!(of(&run), [kilobytes("mean read", 12.0)]);
     }
 
     #[test]

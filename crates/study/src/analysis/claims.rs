@@ -16,7 +16,7 @@ use super::result::{ArmPair, ClaimOutcome, Effect, JudgedClaim, SlowShare};
 use super::stability::{Stability, effect};
 use super::used_blocks::UsedBlocks;
 use super::why;
-use crate::definition::{Claim, Expectation, Study};
+use crate::definition::{Claim, Expectation, Of, Study};
 use crate::plan::Plan;
 use crate::vocabulary::{Figure, Measure};
 use plumb_proof::ProofError;
@@ -28,9 +28,11 @@ use plumb_proof::family::{self, Advice, Answer, Asks, Looks, OnAverage, Place, Q
 use plumb_proof::interval::Interval;
 use plumb_proof::noise;
 use plumb_proof::order::{self, After};
+use plumb_proof::quantile::{self, Quantiles};
 use plumb_proof::randomisation::{fewest_blocks, shape_p, spread};
 use plumb_proof::verdict::{
-    ArmChange, Average, Better, Difference, Evidence, Judgement, POWER, Sought, Standing, Verdict, judge,
+    ArmChange, Average, Better, Difference, Evidence, Judgement, POWER, Side, Sought, Standing, Typically,
+    Verdict, judge,
 };
 
 pub(super) struct Tested {
@@ -39,6 +41,7 @@ pub(super) struct Tested {
     pub(super) answer: Answer,
     pub(super) interval: Interval,
     average: Option<RatioOfMeans>,
+    p95: Option<Quantiles>,
     shape_p: Option<f64>,
     wanders_p: Option<f64>,
     slow: Option<SlowSeen>,
@@ -89,6 +92,7 @@ pub(super) fn test(figures: &Figures<'_>) -> Tests {
             contrast: found.as_ref().ok().map(|numbers| &numbers.contrast),
             asks: *asks,
             means: found.as_ref().ok().and_then(|numbers| numbers.means.as_ref()),
+            p95: found.as_ref().ok().and_then(|numbers| numbers.p95.as_ref()),
         })
         .collect();
     let advice = if plan.advice_claim().is_some() { Advice::None } else { Advice::Shares };
@@ -96,16 +100,20 @@ pub(super) fn test(figures: &Figures<'_>) -> Tests {
     let mut claims = Vec::new();
     for (index, (found, answer)) in numbers.into_iter().zip(family.answers).enumerate() {
         let (claim, asks) = (&study.claims[index], asks[index]);
-        claims.push(found.and_then(|Numbers { contrast, observations, means, slow }| {
+        claims.push(found.and_then(|Numbers { contrast, observations, means, p95, slow }| {
             let answer = answer.ok_or("no block could be used")?;
             Ok(Tested {
-                spread: spread(&contrast),
+                spread: p95.as_ref().map_or_else(|| spread(&contrast), |p95| p95.spread(answer.level)),
                 coarse: coarse(&contrast, &observations, measure(study, claim), asks),
                 asks,
                 answer,
-                interval: interval(looks, &contrast, asks, &answer),
+                interval: interval(&answer, |level| match &p95 {
+                    Some(p95) => p95.interval(level),
+                    None => looks.interval(&contrast, asks, level),
+                }),
                 average: means.and_then(|means| mean_ratio(looks, &means, &answer)),
-                shape_p: shape_p(&contrast),
+                shape_p: if p95.is_some() { None } else { shape_p(&contrast) },
+                p95,
                 wanders_p: order::wanders_p(&contrast.effects(), plan.schedule.seed),
                 slow,
                 carry_over: figures.after(&observations, &claim.sides(&plan.design).to),
@@ -118,11 +126,11 @@ pub(super) fn test(figures: &Figures<'_>) -> Tests {
 
 /// Returns the interval for a verdict. A proved equality has the interval of its one-sided tests,
 /// which lies within the margin. It is widened to include no effect (Hsu, Hwang, Liu, Ruberg 1994).
-fn interval(looks: Looks, contrast: &Contrast, asks: Asks, answer: &Answer) -> Interval {
+fn interval(answer: &Answer, at: impl Fn(f64) -> Interval) -> Interval {
     if answer.place != Place::Within || answer.differs() {
-        return looks.interval(contrast, asks, answer.interval_level);
+        return at(answer.interval_level);
     }
-    let Interval { low, high } = looks.interval(contrast, asks, 2.0 * answer.interval_level);
+    let Interval { low, high } = at(2.0 * answer.interval_level);
     Interval { low: low.min(0.0), high: high.max(0.0) }
 }
 
@@ -141,6 +149,7 @@ struct Numbers {
     contrast: Contrast,
     observations: Observations,
     means: Option<Means>,
+    p95: Option<Quantiles>,
     slow: Option<SlowSeen>,
 }
 
@@ -207,7 +216,21 @@ fn numbers(figures: &Figures<'_>, claim: &Claim) -> Result<Numbers, String> {
         claim.contrast(&plan.design, &observations, plan.twice()).map_err(|error| error.to_string())?;
     let lost = used.lost(&claim.signs(&plan.design));
     let (means, slow) = averages(plan, claim, &observations);
-    Ok(Numbers { contrast: contrast.without(lost), observations, means, slow })
+    let contrast = contrast.without(lost);
+    let p95 = if claim.of == Of::P95 { Some(quantiles(figures, claim, &contrast)?) } else { None };
+    let means = means.filter(|_| p95.is_none());
+    Ok(Numbers { contrast, observations, means, p95, slow })
+}
+
+/// Returns the runs of a claim of the p95, one of each arm a block, as they were: what a canary
+/// explains is a part of them.
+fn quantiles(figures: &Figures<'_>, claim: &Claim, contrast: &Contrast) -> Result<Quantiles, String> {
+    let plan = figures.plan();
+    let measure = measure(&plan.study, claim);
+    let seen = figures.measured(measure).map_err(|error| error.to_string())?;
+    let sides = claim.sides(&plan.design);
+    let runs = |arms: &[usize]| seen.series(arms[0]).map_err(|error| error.to_string());
+    Ok(Quantiles::new(runs(&sides.to)?, runs(&sides.from)?, measure.better, contrast))
 }
 
 /// Explains why a measure has no ratios: names the run in which it is not positive.
@@ -288,12 +311,13 @@ fn judged(
         ([reference], [treatment]) => Some(ArmPair { reference: *reference, treatment: *treatment }),
         _ => None,
     };
-    let proved = matches!(judgement.verdict, Verdict::Faster(_) | Verdict::Slower(_) | Verdict::Mixed { .. });
+    let proved = matches!(judgement.verdict, Verdict::Mixed { .. })
+        || matches!(judgement.verdict.proved(), Some(Typically::Differs(..)));
     // Doubtful data explain nothing.
     let is_of_effect = judgement.verdict.standing() > Standing::Unstable;
     // Parts of the elapsed time do not explain a figure that the target measures itself.
     let timed = !matches!(measure(&plan.study, claim).figure, Figure::Measured(_));
-    let explained = proved && timed && claim.with.is_none();
+    let explained = proved && timed && claim.with.is_none() && claim.of != Of::P95;
     let tested = tested.as_ref().ok();
     let some = tested.filter(|tested| tested.contrast.blocks() > 0);
     let better = measure(&plan.study, claim).better;
@@ -352,7 +376,7 @@ fn on_average(
     typical: ClaimOutcome,
     judgement: &mut Judgement,
 ) -> ClaimOutcome {
-    if !claim.on_average {
+    if claim.of != Of::Average {
         return typical;
     }
     let Some(tested) = tested.filter(|_| typical == ClaimOutcome::Holds) else { return ClaimOutcome::Open };
@@ -401,7 +425,11 @@ fn verdict(
             interval: tested.interval,
             level: answer.level,
             blocks: contrast.blocks(),
-            blocks_min: if contrast.blocks() > 0 { fewest_blocks(share, answer.level) } else { 1 },
+            blocks_min: match &tested.p95 {
+                _ if contrast.blocks() == 0 => 1,
+                Some(_) => quantile::fewest_blocks(answer.level),
+                None => fewest_blocks(share, answer.level),
+            },
             deviation: tested.spread,
             unit: tested.contrast.unit(),
         },
@@ -427,6 +455,13 @@ fn verdict(
         seed,
     });
     refuse_coarse(&mut judgement, tested);
+    if let Some(p95) = tested.p95.as_ref().filter(|_| contrast.blocks() > 0) {
+        let [treatment, reference] = p95.seen().map(f64::exp).map(plain);
+        let (runs, unit) = (contrast.blocks(), measure(study, claim).unit());
+        let seen = format!("p95 of {runs} runs each: {treatment} against {reference} {unit}");
+        judgement.reasons.insert(0, seen.trim_end().to_string());
+        judgement.verdict = judgement.verdict.in_p95();
+    }
     if let Some(sentence) = lost(contrast) {
         judgement.reasons.insert(0, sentence);
     }
@@ -476,21 +511,20 @@ fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcom
     if verdict.standing() < Standing::NotProved || matches!(verdict, Verdict::NoFigure { .. }) {
         return ClaimOutcome::Open;
     }
-    match (expects, place, verdict) {
+    match (expects, place, verdict.proved()) {
         (Expectation::Faster { at_least }, Place::Below, _) if at_least > 0.0 => ClaimOutcome::Holds,
         (Expectation::Faster { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Refuted,
         (Expectation::Slower { at_least }, Place::Above, _) if at_least > 0.0 => ClaimOutcome::Holds,
         (Expectation::Slower { at_least }, Place::Below, _) if at_least > 0.0 => ClaimOutcome::Refuted,
         // The verdict already includes the average.
         (Expectation::NotSlower { .. }, Place::Above, _) => ClaimOutcome::Refuted,
-        (Expectation::NotSlower { .. }, Place::Below, Verdict::NotProved { .. }) => ClaimOutcome::Open,
-        (Expectation::NotSlower { .. }, Place::Below, _) => ClaimOutcome::Holds,
-        (Expectation::Faster { at_least: 0.0 }, _, Verdict::Faster(_))
-        | (Expectation::Slower { at_least: 0.0 }, _, Verdict::Slower(_))
-        | (Expectation::Equal { .. }, _, Verdict::Equal { .. })
-        | (Expectation::Differs, _, Verdict::Faster(_) | Verdict::Slower(_)) => ClaimOutcome::Holds,
-        (Expectation::Faster { .. }, _, Verdict::Slower(_))
-        | (Expectation::Slower { .. }, _, Verdict::Faster(_))
+        (Expectation::NotSlower { .. }, Place::Below, Some(_))
+        | (Expectation::Faster { at_least: 0.0 }, _, Some(Typically::Differs(Side::Faster, _)))
+        | (Expectation::Slower { at_least: 0.0 }, _, Some(Typically::Differs(Side::Slower, _)))
+        | (Expectation::Equal { .. }, _, Some(Typically::Equal(_)))
+        | (Expectation::Differs, _, Some(Typically::Differs(..))) => ClaimOutcome::Holds,
+        (Expectation::Faster { .. }, _, Some(Typically::Differs(Side::Slower, _)))
+        | (Expectation::Slower { .. }, _, Some(Typically::Differs(Side::Faster, _)))
         | (Expectation::Equal { .. }, Place::Beyond, _) => ClaimOutcome::Refuted,
         _ => ClaimOutcome::Open,
     }
@@ -499,7 +533,7 @@ fn outcome(expects: Expectation, place: Place, verdict: &Verdict) -> ClaimOutcom
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_proof::verdict::{Change, More, Side, TypicalLimits, Typically};
+    use plumb_proof::verdict::{Change, More, TypicalLimits};
 
     #[test]
     fn more_of_a_rate_is_asked_for_above() {

@@ -8,7 +8,7 @@ use super::CONFIDENCE;
 use super::figures::Figures;
 use super::stability;
 use crate::analysis::result::{Effect, Interaction, MainEffect};
-use crate::definition::{Claim, Expectation};
+use crate::definition::{Claim, Expectation, Of};
 use crate::plan::Plan;
 use plumb_proof::contrast::Contrast;
 use plumb_proof::effect::{Change, Observations};
@@ -42,12 +42,13 @@ fn comparison(
         with,
         at: Vec::new(),
         expects: Expectation::Differs,
-        on_average: false,
+        of: Of::Typical,
         measure: None,
         phase: None,
     };
     let is_claimed = |claim: &Claim| {
-        claim.measure.as_ref().is_none_or(|measure| *measure == plan.study.measure)
+        claim.of != Of::P95
+            && claim.measure.as_ref().is_none_or(|measure| *measure == plan.study.measure)
             && is_between(claim, &own)
             && claim.all_arms(&plan.design) == own.all_arms(&plan.design)
     };

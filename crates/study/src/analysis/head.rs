@@ -38,8 +38,8 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
     let events = arm_figures::events(&of_arms);
     let of_plan = |arm: usize| {
         let ours = used.contents.runs.iter().filter(|run| run.arm_index == arm);
-        let plan = ours.filter_map(|run| run.record.as_ref()?.plan.as_deref()).next();
-        plan.map_or_else(Vec::new, arm_figures::of_plan)
+        let explained = ours.filter_map(|run| run.record.as_ref()).find(|record| record.plan.is_some());
+        explained.map_or_else(Vec::new, arm_figures::of_plan)
     };
     let arm = |(arm, levels): (usize, &Vec<usize>)| {
         let runs = &of_arms[arm];

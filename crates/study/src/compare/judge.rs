@@ -246,7 +246,8 @@ fn by_itself<'a>(
         changes.into_iter().map(|change| ArmChange { arm: "the ratio of the two".to_string(), change });
     let contradictions = runs.flat_map(|run| run.validity().reasons).collect::<Vec<_>>();
     let means = means(sample, measure.better);
-    let question = Question { contrast: Some(&tested.contrast), asks: Asks::Difference, means: Some(&means) };
+    let question =
+        Question { contrast: Some(&tested.contrast), asks: Asks::Difference, means: Some(&means), p95: None };
     let family = family::ask(&[question], level, Looks::Once, Advice::None);
     let lies = family.answers.into_iter().flatten().next().and_then(|answer| answer.on_average);
     let average = lies.zip(means.ratio(level)).map(|(lies, found)| verdict::Average {

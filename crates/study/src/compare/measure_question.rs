@@ -6,6 +6,7 @@ use crate::analysis;
 use crate::analysis::result::{Effect, JudgedClaim};
 use crate::bundle::Contents;
 use crate::compare::Judged;
+use crate::definition::Of;
 use crate::vocabulary::Measure;
 use plumb_proof::verdict::{Change, Side, Typically, Verdict};
 
@@ -27,7 +28,7 @@ pub(super) fn of_study(contents: &Contents, first: usize, second: usize) -> Vec<
     for (claim, judged) in plan.study.claims.iter().zip(analysis::analyse(contents).claims) {
         let sides = claim.sides(&plan.design);
         let judged = match (&sides.from[..], &sides.to[..]) {
-            _ if claim.with.is_some() => continue,
+            _ if claim.with.is_some() || claim.of == Of::P95 => continue,
             ([from], [to]) if (*from, *to) == (first, second) => judged,
             ([from], [to]) if (*from, *to) == (second, first) => turned(judged),
             _ => continue,

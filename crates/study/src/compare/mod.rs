@@ -26,7 +26,7 @@ use plumb_proof::verdict::Verdict;
 use plumb_record::Record;
 use plumb_record::figures::{FigureGroup, figures};
 use plumb_record::operation::operations;
-use plumb_record::{Fact, RunState, headline};
+use plumb_record::{Fact, RequestSizes, RunState, headline};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -190,6 +190,9 @@ pub struct Period {
     /// Plan that the study kept of the arm, as it was printed.
     #[serde(skip)]
     pub plan: Option<String>,
+    /// Sizes of the requests of its execution.
+    #[serde(skip)]
+    pub request_sizes: Option<RequestSizes>,
 }
 
 /// Relation of the runs of one set to those of the other.

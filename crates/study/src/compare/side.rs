@@ -39,11 +39,11 @@ struct OfStudy {
 }
 
 impl OfStudy {
-    /// Returns the plan of the arm's warm-up; a copy without names has an empty one.
-    fn kept_plan(&self) -> Option<String> {
+    /// Returns the arm's warm-up with a plan; a copy without names has an empty one.
+    fn explained(&self) -> Option<&Record> {
         let runs = self.contents.runs.iter().filter(|run| run.arm_index == self.arm);
-        let mut plans = runs.filter_map(|run| run.record.as_ref()?.plan.clone());
-        plans.find(|plan| !plan.is_empty())
+        let has_plan = |record: &&Record| record.plan.as_ref().is_some_and(|plan| !plan.is_empty());
+        runs.filter_map(|run| run.record.as_ref()).find(has_plan)
     }
 }
 
@@ -157,8 +157,10 @@ impl Side {
     /// Returns the set without its runs, and the runs.
     fn into_period(self) -> (Period, Vec<(Option<u64>, Record)>) {
         let arm = self.study.as_ref().map(|study| study.contents.plan.arm_name(study.arm));
-        let plan = self.study.as_ref().and_then(OfStudy::kept_plan);
-        (Period { source: self.source, arm, runs: Vec::new(), plan }, self.runs)
+        let explained = self.study.as_ref().and_then(OfStudy::explained);
+        let plan = explained.and_then(|record| record.plan.clone());
+        let request_sizes = explained.and_then(|record| record.request_sizes.clone());
+        (Period { source: self.source, arm, runs: Vec::new(), plan, request_sizes }, self.runs)
     }
 
     fn read(named: &str, kinds: &Kinds) -> Result<Side, StudyError> {

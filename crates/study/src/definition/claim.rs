@@ -53,25 +53,49 @@ impl Expectation {
     }
 }
 
-/// Word at the end of an expectation of averages.
-const ON_AVERAGE: &str = " on average";
+/// Figure of an arm that a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    Typical,
+    /// The average of all runs, and the typical run as well.
+    Average,
+    /// The time that 19 of 20 runs do not exceed, or the rate that they reach.
+    P95,
+}
+
+impl Of {
+    #[must_use]
+    pub fn is_typical(&self) -> bool {
+        *self == Of::Typical
+    }
+
+    /// Returns the words at the end of an expectation.
+    fn words(self) -> &'static str {
+        match self {
+            Of::Typical => "",
+            Of::Average => " on average",
+            Of::P95 => " in p95",
+        }
+    }
+}
 
 impl Claim {
-    /// Parses an expectation of the typical run, or of the average: `equal within 2% on average`. A
-    /// bound of a difference is of the typical run alone.
+    /// Parses an expectation of the typical run, of the average or of the p95: `equal within 2% on
+    /// average`. A bound of a difference is not of the average.
     #[must_use]
-    pub fn parse(text: &str) -> Option<(Expectation, bool)> {
-        let Some(typical) = text.trim_end().strip_suffix(ON_AVERAGE) else {
-            return Some((Expectation::parse(text)?, false));
-        };
-        let is_tested = !typical.contains("at least");
-        Some((Expectation::parse(typical).filter(|_| is_tested)?, true))
+    pub fn parse(text: &str) -> Option<(Expectation, Of)> {
+        let ending = |of: &Of| text.trim_end().ends_with(of.words());
+        let of = [Of::Average, Of::P95].into_iter().find(ending).unwrap_or(Of::Typical);
+        let expects = text.trim_end().strip_suffix(of.words())?;
+        let is_tested = of != Of::Average || !expects.contains("at least");
+        Some((Expectation::parse(expects).filter(|_| is_tested)?, of))
     }
 
     /// Returns the expectation as it is written.
     #[must_use]
     pub fn expectation(&self) -> String {
-        format!("{}{}", self.expects, if self.on_average { ON_AVERAGE } else { "" })
+        format!("{}{}", self.expects, self.of.words())
     }
 }
 
@@ -101,9 +125,8 @@ pub struct Claim {
     /// Held factors, each with its level.
     pub at: Vec<(usize, usize)>,
     pub expects: Expectation,
-    /// True if the average of all runs is claimed, and not only the typical run.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub on_average: bool,
+    #[serde(skip_serializing_if = "Of::is_typical")]
+    pub of: Of,
     /// The measure, if it is not the study's own.
     pub measure: Option<Measure>,
     /// Phase of the run that the treatment affects, if it is a single one.
@@ -244,14 +267,23 @@ pub(crate) fn paired(
 
 #[cfg(test)]
 mod tests {
-    use super::{Claim, Expectation};
+    use super::{Claim, Expectation, Of};
 
     #[test]
-    fn averages_are_claimed_by_their_word_and_not_with_a_bound() {
+    fn averages_and_p95_are_claimed_by_their_words() {
         let equal = Expectation::Equal { within: 2.0 };
-        assert_eq!(Claim::parse("equal within 2% on average"), Some((equal, true)));
-        assert_eq!(Claim::parse("equal within 2%"), Some((equal, false)));
-        for wrong in ["faster by at least 5% on average", "on average", "equal on average within 2%"] {
+        assert_eq!(Claim::parse("equal within 2% on average"), Some((equal, Of::Average)));
+        assert_eq!(Claim::parse("equal within 2%"), Some((equal, Of::Typical)));
+        let faster = Expectation::Faster { at_least: 5.0 };
+        assert_eq!(Claim::parse("faster by at least 5% in p95"), Some((faster, Of::P95)));
+        for wrong in [
+            "faster by at least 5% on average",
+            "on average",
+            "equal on average within 2%",
+            "in p95",
+            "faster in p99",
+            "faster in p95 on average",
+        ] {
             assert_eq!(Claim::parse(wrong), None, "{wrong}");
         }
     }

@@ -8,7 +8,7 @@
 
 use super::draft::{Draft, Places, StudyFileError};
 use super::published::{Published, PublishedRow, minutes};
-use super::{Bound, Claim, Factor, Generator, Level, Study};
+use super::{Bound, Claim, Factor, Generator, Level, Of, Study};
 use crate::vocabulary::{Assignment, Kinds, Measure, Refusal, TargetKind, Vocabulary};
 use plumb_proof::design::Order;
 use plumb_proof::effect::Change;
@@ -699,10 +699,10 @@ impl Reader<'_> {
                 self.at(given.name.span(), "an interaction is between two factors, and this names one twice")
             );
         }
-        let (expects, on_average) = Claim::parse(given.expect.get_ref()).ok_or_else(|| {
+        let (expects, of) = Claim::parse(given.expect.get_ref()).ok_or_else(|| {
             let what = format!(
                 "expect = {:?}: it takes faster, slower, faster by at least 5%, slower by at least 5%, equal within 2%, \
-                 not slower by 3%, or differs; each but those with a bound also on average",
+                 not slower by 3%, or differs; each also in p95, and those without at least on average",
                 given.expect.get_ref()
             );
             self.at(given.expect.span(), &what)
@@ -714,12 +714,12 @@ impl Reader<'_> {
             with,
             at,
             expects,
-            on_average,
+            of,
             measure: given.statistic.as_ref().map(|name| self.measure(Some(name))).transpose()?,
             phase: given.phase.as_ref().map(|name| self.phase(name, study)).transpose()?,
         };
-        if on_average && claim.with.is_some() {
-            return Err(self.at(given.expect.span(), "an interaction has no average"));
+        if !of.is_typical() && claim.with.is_some() {
+            return Err(self.at(given.expect.span(), "an interaction has no average and no p95"));
         }
         self.require_arms(given, &claim, study)?;
         Ok(claim)
@@ -750,9 +750,17 @@ impl Reader<'_> {
         let row = vec![1.0; design.arms.len() + 1];
         let seen = plumb_proof::effect::Observations::new(row.len(), &[row])
             .map_err(|error| self.at(given.name.span(), &error.to_string()))?;
-        claim.contrast(&design, &seen, (0, design.arms.len())).map(|_| ()).map_err(|error| {
+        claim.contrast(&design, &seen, (0, design.arms.len())).map_err(|error| {
             self.at(given.name.span(), &format!("this design has no such comparison: {error}"))
-        })
+        })?;
+        let arms = claim.sides(&design).to.len();
+        match claim.of == Of::P95 && arms > 1 {
+            true => Err(self.at(
+                given.expect.span(),
+                &format!("a p95 is of one arm, and this compares {arms} with {arms}: hold the other factors by `at`"),
+            )),
+            false => Ok(()),
+        }
     }
 
     fn published(&self, raw: &RawPublished, study: &Study) -> Result<Published, StudyFileError> {

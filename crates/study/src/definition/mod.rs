@@ -19,7 +19,7 @@ mod possible;
 mod published;
 mod text;
 
-pub use claim::{Claim, Expectation, Sides};
+pub use claim::{Claim, Expectation, Of, Sides};
 pub use draft::{Draft, DraftClaim, DraftValue, StudyFileError};
 pub use factor::{Factor, Level};
 pub use file::{parse, parse_kept};

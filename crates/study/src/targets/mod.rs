@@ -24,7 +24,7 @@ use crate::observer::Observer;
 use crate::vocabulary::{Assignment, TakesEffect, Vocabulary};
 use plumb_calibrate::Calibration;
 use plumb_events::Cancel;
-use plumb_record::Record;
+use plumb_record::{Record, RequestSizes};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -95,6 +95,15 @@ impl Failure {
     }
 }
 
+/// Plan of an arm, with the requests of its execution.
+#[derive(Debug)]
+pub struct Explained {
+    /// The plan as it was printed.
+    pub plan: String,
+    /// Sizes of the requests of its execution; `None` if the target cannot have them.
+    pub sizes: Option<RequestSizes>,
+}
+
 pub trait Target {
     /// Describes the target and its environment before anything is made. Fails if the device under
     /// a path cannot be determined.
@@ -118,9 +127,9 @@ pub trait Target {
     /// is part of the record, not an error.
     fn run(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Record, NoRecord>;
 
-    /// Executes the work with these settings once more and returns its plan as it is printed;
-    /// `None` if the work has none. Measured runs have no plan, because its times distort theirs.
-    fn explain(&mut self, _: &[Assignment], _: &Cancel) -> Result<Option<String>, NoRecord> {
+    /// Executes the work with these settings once more and returns its plan; `None` if the work has
+    /// none. Measured runs have no plan, because its times distort theirs.
+    fn explain(&mut self, _: &[Assignment], _: &Cancel) -> Result<Option<Explained>, NoRecord> {
         Ok(None)
     }
 

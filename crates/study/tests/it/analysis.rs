@@ -425,18 +425,47 @@ fn thirty_studies_of_known_laws_end_with_the_code_of_their_claim() {
     }
 }
 
+/// Analyses a study of [`ONE_CLAIM`] whose second arm takes these times as long, by block.
+fn expecting(expects: &str, blocks: usize, factor: impl Fn(u64) -> f64) -> Analysis {
+    let text = ONE_CLAIM.replace("\"faster\"", &format!("\"{expects}\""));
+    let mut noise = Noise::new(5);
+    let mut contents = contents(&planned(&text, blocks, Until::Blocks), COLD, |_, _| lasting(1.0));
+    for run in &mut contents.runs {
+        let factor = if run.arm_index == 1 { factor(run.block.unwrap_or(0)) } else { 1.0 };
+        run.record = Some(lasting(factor * (0.01 * noise.normal()).exp()));
+    }
+    analyse(&contents)
+}
+
+#[test]
+fn a_p95_is_claimed_of_its_own_and_needs_its_runs() {
+    let said = |expects: &str, blocks: usize, factor: fn(u64) -> f64| {
+        let found = expecting(expects, blocks, factor);
+        (found.claims[0].shown(), found.exit_code())
+    };
+    // Every seventh run of the second arm is slow: 14% of them.
+    let slow: fn(u64) -> f64 = |block| if block % 7 == 0 { 3.0 } else { 1.0 };
+    let (typical, code) = said("not slower by 3%", 100, slow);
+    assert!(typical.starts_with("MIXED: typically not slower by 3%") && code == 8, "{typical}");
+    let (p95, code) = said("not slower by 3% in p95", 100, slow);
+    assert!(p95.starts_with("REFUTED") && code == 7, "{p95}");
+    let (p95, code) = said("slower by at least 100% in p95", 100, slow);
+    assert!(p95.starts_with("PROVED in p95: slower by 19") && code == 0, "{p95}");
+    let (few, code) = said("equal within 5% in p95", 30, |_| 1.0);
+    let lacks = "NOT PROVED: floor unknown, nothing is proved before 56 more blocks";
+    assert_eq!((few.as_str(), code), (lacks, 3));
+    let enough = said("equal within 5% in p95", 90, |_| 1.0);
+    assert_eq!(enough, ("PROVED in p95: equal within +-5%".to_string(), 0));
+    let found = expecting("differs in p95", 100, slow);
+    let claim = &found.claims[0];
+    assert!(claim.reasons[0].starts_with("p95 of 100 runs each: 3.0"), "{:?}", claim.reasons);
+    assert!(claim.why.is_none() && claim.average.is_none(), "they explain the typical run");
+    assert!(found.recommendation.is_none(), "no arm is typically better");
+}
+
 #[test]
 fn an_average_is_claimed_with_the_slow_runs_that_did_not_happen() {
-    let study = |expects: &str, factor: f64, blocks: usize| {
-        let text = ONE_CLAIM.replace("\"faster\"", &format!("\"{expects}\""));
-        let mut noise = Noise::new(5);
-        let mut contents = contents(&planned(&text, blocks, Until::Blocks), COLD, |_, _| lasting(1.0));
-        for run in &mut contents.runs {
-            let factor = if run.arm_index == 1 { factor } else { 1.0 };
-            run.record = Some(lasting(factor * (0.01 * noise.normal()).exp()));
-        }
-        analyse(&contents)
-    };
+    let study = |expects: &str, factor: f64, blocks: usize| expecting(expects, blocks, move |_| factor);
     let few = study("equal within 5% on average", 1.0, 20);
     assert_eq!((few.claims[0].verdict.label(), few.exit_code()), ("PROVED typically EQUAL", 3));
     assert!(

@@ -82,6 +82,11 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
         ("at = { area = \"1M\" }", "at = { direct = \"TRUE\" }"),
         ("expect = \"faster\"", "expect = \"better\""),
         ("expect = \"faster\"", "expect = \"equal\""),
+        ("at = { area = \"1M\" }\nexpect = \"faster\"", "expect = \"faster in p95\""),
+        (
+            "at = { area = \"1M\" }\nexpect = \"faster\"",
+            "expect = \"faster in p95\"\nwith = { factor = \"area\", from = \"1M\", to = \"2M\" }",
+        ),
         ("expect = \"faster\"", "expect = \"faster\"\nstatistic = \"speed\""),
         (
             "expect = \"faster\"",

@@ -15,7 +15,7 @@
 
 use super::log::{LogEntry, begins, unpacked};
 use super::text::has_figures;
-use super::{Fault, borrowed, of_messages};
+use super::{Fault, borrowed, of_messages, refused};
 use crate::source::{ForeignError, Source};
 use plumb_findings::plans::LoggedPlan;
 use plumb_record::plan::ExecutionPlan;
@@ -91,10 +91,6 @@ impl PlanFile {
         plan.name = format!("{} ({})", super::file_name(source), at + 1);
         Ok(plan)
     }
-}
-
-fn refused(source: &Source, Fault { line, why }: Fault) -> ForeignError {
-    ForeignError::Plan { path: source.path.clone(), line, why }
 }
 
 /// Returns the lines of each entry of a log with a plan.

@@ -60,16 +60,15 @@ type Lines<'a> = [(u32, &'a str)];
 /// If the file has no plan, or one that is cut off, too deep or too large.
 pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
     let part = source.part(0, source.len());
-    let path = || source.path.clone();
     let refused = |Fault { line, why }| {
         let other = other_form(part.text).filter(|_| why.starts_with(NO_OPERATOR));
-        let why =
-            other.map_or(why.clone(), |form| format!("{why}; the file looks like {form}, which is not read"));
-        ForeignError::Plan { path: path(), line, why }
+        let looks =
+            other.map_or(String::new(), |form| format!("; the file looks like {form}, which is not read"));
+        refused(source, Fault { line, why: why + &looks })
     };
     let mut plans = of_lines(&part.lines().collect::<Vec<_>>()).map_err(refused)?;
     if plans.is_empty() {
-        return Err(ForeignError::NoPlan { path: path(), seen: other_form(part.text) });
+        return Err(ForeignError::NoPlan { path: source.path.clone(), seen: other_form(part.text) });
     }
     let file = file_name(source);
     let count = plans.len();
@@ -77,6 +76,10 @@ pub fn read(source: &Source) -> Result<Vec<ExecutionPlan>, ForeignError> {
         plan.name = if count == 1 { file.to_string() } else { format!("{file} ({number})") };
     }
     Ok(plans)
+}
+
+fn refused(source: &Source, Fault { line, why }: Fault) -> ForeignError {
+    ForeignError::Plan { path: source.path.clone(), line, why }
 }
 
 fn file_name(source: &Source) -> Cow<'_, str> {

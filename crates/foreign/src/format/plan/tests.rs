@@ -412,7 +412,32 @@ fn other_programs_are_named() {
         refused("  |--Compute Scalar(DEFINE:([Expr1003]=[a]))\n       |--Constant Scan\n"),
         refused("Rows     Execution Plan\n-------  ----\n      0  SELECT STATEMENT   MODE: ALL_ROWS\n"),
         refused("Execution Plan\n----\n   0      SELECT STATEMENT Optimizer=CHOOSE (Cost=2 Card=14)\n"),
+        refused("TKPROF: Release 19.0.0.0.0 - Development on Mon May 6 10:00:00 2024\n\nTrace file: a.trc\n"),
+        refused(
+            "{\n  \"query_block\": {\n    \"select_id\": 1,\n    \"table\": {\"table_name\": \"t\"}\n  }\n}\n",
+        ),
+        refused(
+            "{\n  \"query\": \"/* select#1 */ select 1\",\n  \"query_plan\": {\n    \"access_type\": \"table\",\n    \
+             \"operation\": \"Table scan on t\"\n  }\n}\n",
+        ),
+        refused("0|0|0|SCAN TABLE t\n0|1|1|SEARCH TABLE u USING INDEX i (a=?)\n"),
+        refused(
+            "Access Plan:\n-----------\n\tTotal Cost: \t\t13.58\n\tQuery Degree:\t\t1\n\n     Rows\n    RETURN\n    (   1)\n     \
+             Cost\n",
+        ),
+        refused(
+            "{ \"queryPlanner\": { \"winningPlan\": { \"stage\": \"COLLSCAN\", \"direction\": \"forward\" } } }\n",
+        ),
+        refused("== Physical Plan ==\n*(1) Filter (id#0L > 5)\n+- *(1) Range (0, 10, step=1, splits=2)\n"),
+        refused("Fragment 0 [SINGLE]\n    Output layout: [count]\n    Aggregate[type = FINAL]\n"),
+        refused("distribution: local\nvectorized: true\n\n• scan\n  table: t@t_pkey\n  spans: FULL SCAN\n"),
+        refused("┌───────────┐\n│  SEQ_SCAN │\n│     t     │\n└───────────┘\n"),
+        refused("<ShowPlanXML xmlns=\"x\" Version=\"1.5\"><BatchSequence/></ShowPlanXML>\n"),
+        refused("<report db_version=\"19.0\"><sql_monitor_report version=\"4.0\"/></report>\n"),
     ];
+    for (form, _) in super::OTHER_FORMS {
+        assert!(cases.iter().any(|case| case.contains(form)), "no case is {form}");
+    }
     insta::assert_snapshot!(cases.join("\n"));
 }
 
