@@ -16,8 +16,8 @@
 //! their headings between them. An indented ruler has a column of names before it, without a
 //! heading. A ruler that begins with tildes has the section's heading above them.
 //!
-//! An advisor's report inside the text (`ADDM Report for Task`) is prose: a table of one column, with
-//! each of its lines as it stands.
+//! An advisor's report inside the text (`ADDM Report for Task`) is a table of one column, with each
+//! of its lines as it stands.
 //!
 //! A table continues after a page break, which repeats its heading, remarks and ruler. Each line is
 //! read a bounded number of times, so the work is linear in the text.

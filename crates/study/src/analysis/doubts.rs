@@ -122,7 +122,9 @@ fn alike(used: &UsedBlocks<'_>, claim: &Claim, change: Change) -> Option<String>
     });
     let compared: Vec<_> = compared.collect();
     let differs = |(_, from, to, step): &(&str, f64, f64, f64)| (from - to).abs() > *step;
-    let (name, from, to, step) = compared.first().filter(|_| !compared.iter().any(differs))?;
+    // A setting of the level without a reading may have had its effect.
+    let is_alike = compared.len() == settings.len() && !compared.iter().any(differs);
+    let (name, from, to, step) = compared.first().filter(|_| is_alike)?;
     let evidence = used.records(&sides.to).into_iter().find_map(|(_, record)| {
         let own = record.receipts.iter().find(|receipt| receipt.setting == *name);
         own.map(|receipt| receipt.evidence.clone())
