@@ -464,6 +464,23 @@ fn a_p95_is_claimed_of_its_own_and_needs_its_runs() {
 }
 
 #[test]
+fn a_cost_between_two_steps_of_a_clock_proves_no_equality_within_a_step() {
+    let text = ONE_CLAIM.replace("\"faster\"", "\"equal within 5%\"");
+    let mut contents = contents(&planned(&text, 20, Until::Blocks), COLD, |_, _| lasting(1.0));
+    for run in &mut contents.runs {
+        let block = run.block.unwrap_or(0);
+        // Both runs of the reference differ in every block, and no run is on a third step.
+        let is_up = match run.slot {
+            1 => block % 4 < 2,
+            slot => (block % 2 == 0) == (slot == 0),
+        };
+        run.record = Some(lasting(if is_up { 1.0 } else { 0.9 }));
+    }
+    let line = analyse(&contents).claims[0].shown();
+    assert!(line.starts_with("NOT PROVED: the clock of these figures is 0.1 s"), "{line}");
+}
+
+#[test]
 fn an_average_is_claimed_with_the_slow_runs_that_did_not_happen() {
     let study = |expects: &str, factor: f64, blocks: usize| expecting(expects, blocks, move |_| factor);
     let few = study("equal within 5% on average", 1.0, 20);
