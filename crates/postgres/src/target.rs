@@ -30,7 +30,7 @@ use plumb_study::definition::Study;
 use plumb_study::settle;
 use plumb_study::targets::child::{self, Request, Runner};
 use plumb_study::targets::{
-    Explained, Failure, NoRecord, Opening, Preparation, Target, creation_settings_of,
+    ExplainedPlan, Failure, NoRecord, Opening, Preparation, Target, creation_settings_of,
 };
 use plumb_study::vocabulary::{Assignment, Vocabulary};
 use plumb_units::{Bytes, parse_size, path_of_text, path_text};
@@ -274,7 +274,7 @@ impl<'a> PostgresTarget<'a> {
     }
 
     /// Returns the plan of the work on a server that is started for it.
-    fn plan(&self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<Explained>, PostgresError> {
+    fn plan(&self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<ExplainedPlan>, PostgresError> {
         let Some(loaded) = self.loaded_for(settings) else { return Ok(None) };
         let run = self.request(loaded, settings)?;
         let execution = self.execution()?;
@@ -293,7 +293,7 @@ impl<'a> PostgresTarget<'a> {
         }
         let plan = made.transpose()?;
         server.stop()?;
-        Ok(plan.map(|plan| Explained { plan, sizes }))
+        Ok(plan.map(|plan| ExplainedPlan { plan, sizes }))
     }
 }
 
@@ -411,7 +411,11 @@ impl Target for PostgresTarget<'_> {
         made
     }
 
-    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<Explained>, NoRecord> {
+    fn explain(
+        &mut self,
+        settings: &[Assignment],
+        cancel: &Cancel,
+    ) -> Result<Option<ExplainedPlan>, NoRecord> {
         no_record(self.plan(settings, cancel), cancel)
     }
 }

@@ -27,10 +27,9 @@ use crate::interval::Interval;
 use crate::proportion;
 use crate::randomisation::{self, Tails};
 use crate::student;
-use crate::verdict::Better;
 
-/// Share of the runs that do not exceed the p95.
-const SHARE: f64 = 0.95;
+/// Share of the runs that do not exceed the p95 of a time, and exceed that of a rate.
+pub const SHARE: f64 = 0.95;
 
 /// Returns the fewest blocks that bound the p95 of both arms at a two-sided level.
 pub fn fewest_blocks(level: f64) -> usize {
@@ -50,13 +49,12 @@ pub struct Quantiles {
 
 impl Quantiles {
     /// Takes the runs of both arms of a comparison, which tells the error of rounded figures and
-    /// the blocks that it lost.
+    /// the blocks that it lost. `share` of the runs do not exceed the quantile.
     ///
     /// # Panics
     /// When the arms have different numbers of runs.
-    pub fn new(treatment: Vec<f64>, reference: Vec<f64>, better: Better, of: &Contrast) -> Self {
+    pub fn new(treatment: Vec<f64>, reference: Vec<f64>, share: f64, of: &Contrast) -> Self {
         assert_eq!(treatment.len(), reference.len(), "a run of each arm a block");
-        let share = if better == Better::Lower { SHARE } else { 1.0 - SHARE };
         let (unit, suspect) = (of.unit(), of.suspect());
         Self { treatment: sorted(treatment), reference: sorted(reference), share, unit, suspect }
     }
@@ -161,7 +159,7 @@ mod tests {
 
     type Law = fn(&mut Generator) -> f64;
 
-    fn quantiles(seed: u64, blocks: usize, laws: [Law; 2], better: Better) -> Quantiles {
+    fn quantiles(seed: u64, blocks: usize, laws: [Law; 2], share: f64) -> Quantiles {
         let mut generator = Generator::new(seed);
         // Blocks share a noise of their own.
         let draw = |law: Law, generator: &mut Generator| law(generator);
@@ -172,7 +170,7 @@ mod tests {
             })
             .collect();
         let of = |side: usize| runs.iter().map(|run| run[side]).collect::<Vec<f64>>();
-        Quantiles::new(of(0), of(1), better, &Contrast::default())
+        Quantiles::new(of(0), of(1), share, &Contrast::default())
     }
 
     fn even(generator: &mut Generator) -> f64 {
@@ -209,9 +207,8 @@ mod tests {
             (|generator| rare(generator, 0.1, 3.0), p95(0.1, 3.0)),
         ] {
             let effect = truth - p95(0.0, 1.0);
-            let covered = (0..1_000).filter(|seed| {
-                quantiles(*seed, 100, [law, even], Better::Lower).interval(0.05).contains(effect)
-            });
+            let covered = (0..1_000)
+                .filter(|seed| quantiles(*seed, 100, [law, even], SHARE).interval(0.05).contains(effect));
             let covered = covered.count();
             assert!(covered >= 950, "{covered} of 1,000 cover {effect}");
         }
@@ -219,22 +216,22 @@ mod tests {
 
     #[test]
     fn the_test_agrees_with_its_interval_of_times_and_of_rates() {
-        for better in [Better::Lower, Better::Higher] {
-            let found = quantiles(4, 120, [|generator| rare(generator, 0.3, 2.0), even], better);
+        for share in [SHARE, 1.0 - SHARE] {
+            let found = quantiles(4, 120, [|generator| rare(generator, 0.3, 2.0), even], share);
             let Interval { low, high } = found.interval(0.05);
             assert!(low < found.estimate() && found.estimate() < high, "{found:?}");
             let [inside, outside] =
                 [1e-9, -1e-9].map(|step| [found.tails(low + step).greater, found.tails(high - step).less]);
-            assert!(inside.iter().all(|p| *p > 0.025) && outside.iter().all(|p| *p <= 0.025), "{better:?}");
+            assert!(inside.iter().all(|p| *p > 0.025) && outside.iter().all(|p| *p <= 0.025), "{share}");
             // The slow runs of a time are its high ones.
-            assert_eq!(low > 0.0, better == Better::Lower);
+            assert_eq!(low > 0.0, share == SHARE);
         }
     }
 
     #[test]
     fn too_few_runs_bound_nothing_and_the_fewest_do() {
         assert_eq!([0.05, 0.04].map(fewest_blocks), [86, 90]);
-        let at = |blocks| quantiles(1, blocks, [even; 2], Better::Lower);
+        let at = |blocks| quantiles(1, blocks, [even; 2], SHARE);
         let (few, enough) = (at(85), at(86));
         assert_eq!(few.interval(0.05), Interval::UNBOUNDED);
         assert!(few.spread(0.05).is_nan() && few.tails(0.0).two_sided() > 0.05);
@@ -247,9 +244,9 @@ mod tests {
     fn suspect_runs_count_as_the_worst_and_rounding_widens() {
         let (lost, runs) =
             (Lost { blocks: 6, treatment: 6, treatment_runs: 1, reference_runs: 2, ..Lost::default() }, 150);
-        let even = quantiles(2, runs, [even; 2], Better::Lower);
+        let even = quantiles(2, runs, [even; 2], SHARE);
         let with = Contrast::of_differences(&[0.0; 9]).without(lost);
-        let lost = Quantiles::new(even.treatment.clone(), even.reference.clone(), Better::Lower, &with);
+        let lost = Quantiles::new(even.treatment.clone(), even.reference.clone(), SHARE, &with);
         let (whole, part) = (even.interval(0.05), lost.interval(0.05));
         assert!(part.low < whole.low && part.high > whole.high, "{whole:?} {part:?}");
         let rounded = Quantiles { unit: 0.1, ..even.clone() };

@@ -16,7 +16,7 @@
 use crate::bundle::{Bundle, EndFile, Ended, RunRecord, Settled, Stop, errors_name};
 use crate::observer::{Observer, Stage};
 use crate::plan::{Cell, Plan, Until};
-use crate::targets::{Explained, Failure, NoRecord, Preparation, Target};
+use crate::targets::{ExplainedPlan, Failure, NoRecord, Preparation, Target};
 use crate::{StudyError, analysis};
 use plumb_events::{Cancel, clock};
 use plumb_record::Record;
@@ -281,7 +281,7 @@ impl Execution<'_> {
             return Ok(record);
         }
         let explained = self.target.explain(&self.plan.arm_settings(cell.arm), self.cancel)?;
-        let Some(Explained { plan, sizes }) = explained else { return Ok(record) };
+        let Some(ExplainedPlan { plan, sizes }) = explained else { return Ok(record) };
         Ok(Record { plan: Some(plan), request_sizes: sizes, ..record })
     }
 

@@ -114,14 +114,7 @@ pub fn pilot(
     let Sought { effect, budget } = sought;
     let start = clock::now();
     let refused = |why: String| StudyError::Plan { study: plan.study.name.clone(), why };
-    if let Some(claim) = plan.study.claims.iter().find(|claim| claim.of == Of::P95) {
-        return Err(refused(format!(
-            "the claim {} is of a p95, of which a pilot of {} runs says nothing: give --blocks, at least {}, instead of --find",
-            claim.name,
-            2 * PAIRS,
-            plan.blocks_needed_for_p95()
-        )));
-    }
+    require_no_p95(plan).map_err(refused)?;
     let reference = plan.arm_settings(plan.schedule.reference);
     let arms: Vec<_> = (0..plan.design.arms.len()).map(|arm| plan.arm_settings(arm)).collect();
     let name = format!("plumb-study-pilot-{:09}", plan.schedule.seed % 1_000_000_000);
@@ -176,6 +169,16 @@ pub fn pilot(
     }
     let (runs, spent) = ((blocks + 1) * plan.schedule.slots(), clock::now().saturating_sub(start));
     Ok(Some(Pilot { effect, deviation, upper, run, blocks, claim, runs, spent }))
+}
+
+fn require_no_p95(plan: &Plan) -> Result<(), String> {
+    let Some(claim) = plan.study.claims.iter().find(|claim| claim.of == Of::P95) else { return Ok(()) };
+    Err(format!(
+        "the claim {} is of a p95, of which a pilot of {} runs says nothing: give --blocks, at least {}, instead of --find",
+        claim.name,
+        2 * PAIRS,
+        plan.blocks_needed_for_p95()
+    ))
 }
 
 /// Returns the spread of pairs of the reference, and the factor that four true spreads of five do

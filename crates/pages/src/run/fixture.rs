@@ -16,20 +16,6 @@ pub(crate) fn large_sort() -> Record {
     let db_cpu_ns = foreground.clone().map(|row| row.cpu_ns).sum();
     let db_time_ns = foreground.map(|row| row.cpu_ns + row.wait_ns).sum();
     Record {
-        stopped_ns: None,
-        circumstances: None,
-        measures: Vec::new(),
-        command: None,
-        imported: None,
-        scan: None,
-        users: None,
-        plan: None,
-        request_sizes: None,
-        snoop: None,
-        server: None,
-        schema_version: SCHEMA_VERSION,
-        header: header(db_time_ns, db_cpu_ns),
-        period: None,
         devices: vec![device()],
         calibration: Some(calibration()),
         limits: Some(limits()),
@@ -79,6 +65,7 @@ pub(crate) fn large_sort() -> Record {
         trace: None,
         parameters: parameters(),
         settings: settings(),
+        ..Record::of(header(db_time_ns, db_cpu_ns))
     }
 }
 

@@ -17,7 +17,7 @@ use plumb_record::Record;
 use plumb_study::StudyError;
 use plumb_study::bundle::{Environment, Settled};
 use plumb_study::definition::Study;
-use plumb_study::targets::{Explained, NoRecord, Opening, Preparation, Target};
+use plumb_study::targets::{ExplainedPlan, NoRecord, Opening, Preparation, Target};
 use plumb_study::vocabulary::Assignment;
 use plumb_workload::Work;
 use std::path::Path;
@@ -233,13 +233,13 @@ impl VisitedTarget<'_> {
         self.place(&own, &work, &asked).run(cancel)
     }
 
-    fn plan(&mut self, settings: &[Assignment]) -> Result<Option<Explained>, PostgresError> {
+    fn plan(&mut self, settings: &[Assignment]) -> Result<Option<ExplainedPlan>, PostgresError> {
         self.reload(settings)?;
         let (own, (work, asked)) = (self.own()?, self.parts(settings)?);
         let place = self.place(&own, &work, &asked);
         let query = workload::execution(work.workload.name)?.query(&work)?;
         let plan = query.map(|query| explain::of_work(&own, &query, &place.session)).transpose()?;
-        Ok(plan.map(|plan| Explained { plan, sizes: None }))
+        Ok(plan.map(|plan| ExplainedPlan { plan, sizes: None }))
     }
 }
 
@@ -273,7 +273,11 @@ impl Target for VisitedTarget<'_> {
         no_record(self.run_once(settings, cancel), cancel)
     }
 
-    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<Explained>, NoRecord> {
+    fn explain(
+        &mut self,
+        settings: &[Assignment],
+        cancel: &Cancel,
+    ) -> Result<Option<ExplainedPlan>, NoRecord> {
         no_record(self.plan(settings), cancel)
     }
 

@@ -6,7 +6,7 @@ use plumb_postgres::target::RequestTracing;
 use plumb_postgres::{Postgres, PostgresTarget};
 use plumb_record::{Held, RequestSizes, TraceBucket};
 use plumb_study::definition::{Study, parse};
-use plumb_study::targets::{Explained, NoRecord, Opening, Preparation, Target};
+use plumb_study::targets::{ExplainedPlan, NoRecord, Opening, Preparation, Target};
 use plumb_study::{Observer, Stage};
 use std::path::{Path, PathBuf};
 
@@ -139,7 +139,7 @@ fn the_execution_of_a_plan_is_traced_and_one_without_a_plan_is_not() {
             .prepare(&Preparation { arms: &arms, expects_same: true, name: "plumb-study-it" })
             .unwrap_or_else(|error| panic!("{error}"));
         let explained = target.explain(&arms[1], &cancel).unwrap_or_else(|error| panic!("{error:?}"));
-        let means = explained.map(|Explained { plan, sizes }| {
+        let means = explained.map(|ExplainedPlan { plan, sizes }| {
             assert!(plan.contains("\"Node Type\""), "{plan}");
             sizes.expect("it was traced").means()
         });

@@ -230,7 +230,11 @@ fn quantiles(figures: &Figures<'_>, claim: &Claim, contrast: &Contrast) -> Resul
     let seen = figures.measured(measure).map_err(|error| error.to_string())?;
     let sides = claim.sides(&plan.design);
     let runs = |arms: &[usize]| seen.series(arms[0]).map_err(|error| error.to_string());
-    Ok(Quantiles::new(runs(&sides.to)?, runs(&sides.from)?, measure.better, contrast))
+    let share = match measure.better {
+        Better::Lower => quantile::SHARE,
+        Better::Higher => 1.0 - quantile::SHARE,
+    };
+    Ok(Quantiles::new(runs(&sides.to)?, runs(&sides.from)?, share, contrast))
 }
 
 /// Explains why a measure has no ratios: names the run in which it is not positive.
@@ -412,7 +416,6 @@ fn verdict(
     let changes = change_point::find(&contrast.effects(), &Search::usual(seed));
     let changes = changes.into_iter().map(|change| ArmChange { arm: claim.comparison(study), change });
     let changes: Vec<ArmChange> = changes.chain(stability.moves.iter().cloned()).collect();
-    let share = contrast.first(1).smallest_tail();
     let mut judgement = judge(&Evidence {
         beyond_bound: &doubts::beyond_bound(used, claim),
         contradictions: &contradictions,
@@ -425,11 +428,7 @@ fn verdict(
             interval: tested.interval,
             level: answer.level,
             blocks: contrast.blocks(),
-            blocks_min: match &tested.p95 {
-                _ if contrast.blocks() == 0 => 1,
-                Some(_) => quantile::fewest_blocks(answer.level),
-                None => fewest_blocks(share, answer.level),
-            },
+            blocks_min: blocks_min(tested),
             deviation: tested.spread,
             unit: tested.contrast.unit(),
         },
@@ -455,16 +454,31 @@ fn verdict(
         seed,
     });
     refuse_coarse(&mut judgement, tested);
-    if let Some(p95) = tested.p95.as_ref().filter(|_| contrast.blocks() > 0) {
-        let [treatment, reference] = p95.seen().map(f64::exp).map(plain);
-        let (runs, unit) = (contrast.blocks(), measure(study, claim).unit());
-        let seen = format!("p95 of {runs} runs each: {treatment} against {reference} {unit}");
-        judgement.reasons.insert(0, seen.trim_end().to_string());
-        judgement.verdict = judgement.verdict.in_p95();
-    }
+    let mut judgement = say_p95(judgement, tested, measure(study, claim));
     if let Some(sentence) = lost(contrast) {
         judgement.reasons.insert(0, sentence);
     }
+    judgement
+}
+
+/// Returns the fewest blocks that can prove a claim at its level.
+fn blocks_min(tested: &Tested) -> usize {
+    let (contrast, level) = (&tested.contrast, tested.answer.level);
+    match &tested.p95 {
+        _ if contrast.blocks() == 0 => 1,
+        Some(_) => quantile::fewest_blocks(level),
+        None => fewest_blocks(contrast.first(1).smallest_tail(), level),
+    }
+}
+
+/// Says of a claim of p95 that its verdict is of that, and which figures were seen.
+fn say_p95(mut judgement: Judgement, tested: &Tested, measure: &Measure) -> Judgement {
+    let runs = tested.contrast.blocks();
+    let Some(p95) = tested.p95.as_ref().filter(|_| runs > 0) else { return judgement };
+    let [treatment, reference] = p95.seen().map(f64::exp).map(plain);
+    let seen = format!("p95 of {runs} runs each: {treatment} against {reference} {}", measure.unit());
+    judgement.reasons.insert(0, seen.trim_end().to_string());
+    judgement.verdict = judgement.verdict.in_p95();
     judgement
 }
 

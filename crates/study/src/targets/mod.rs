@@ -97,7 +97,7 @@ impl Failure {
 
 /// Plan of an arm, with the requests of its execution.
 #[derive(Debug)]
-pub struct Explained {
+pub struct ExplainedPlan {
     /// The plan as it was printed.
     pub plan: String,
     /// Sizes of the requests of its execution; `None` if the target cannot have them.
@@ -129,7 +129,7 @@ pub trait Target {
 
     /// Executes the work with these settings once more and returns its plan; `None` if the work has
     /// none. Measured runs have no plan, because its times distort theirs.
-    fn explain(&mut self, _: &[Assignment], _: &Cancel) -> Result<Option<Explained>, NoRecord> {
+    fn explain(&mut self, _: &[Assignment], _: &Cancel) -> Result<Option<ExplainedPlan>, NoRecord> {
         Ok(None)
     }
 

@@ -100,11 +100,8 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
         let refused = parse("study.toml", &text, &[&Engine]).expect_err(to).to_string();
         assert_eq!(refused.lines().count(), 1, "{refused}");
         assert!(refused.starts_with("study.toml:"), "{refused}");
-        said.push_str(&format!(
-            "{} -> {}\n    {refused}\n",
-            from.replace('\n', "\\n"),
-            to.replace('\n', "\\n")
-        ));
+        let [from, to] = [from, to].map(|text| text.replace('\n', "\\n"));
+        said.push_str(&format!("{from} -> {to}\n    {refused}\n"));
     }
     let claimless = WHOLE.split("[[claim]]").next().expect("a first part");
     said.push_str(&format!(

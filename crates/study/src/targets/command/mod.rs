@@ -33,7 +33,7 @@ mod template;
 use job::Job;
 
 use super::child::{self, Request, Runner};
-use super::{Explained, Failure, NoRecord, Opening, Preparation, Target};
+use super::{ExplainedPlan, Failure, NoRecord, Opening, Preparation, Target};
 use crate::bundle::{Environment, Settled};
 use crate::definition::Study;
 use crate::vocabulary::{
@@ -661,14 +661,18 @@ impl Target for CommandTarget<'_> {
         child::run(&self.opening.program, &Request::to(RUNNER, &job)?, cancel, &|_| {})
     }
 
-    fn explain(&mut self, settings: &[Assignment], cancel: &Cancel) -> Result<Option<Explained>, NoRecord> {
+    fn explain(
+        &mut self,
+        settings: &[Assignment],
+        cancel: &Cancel,
+    ) -> Result<Option<ExplainedPlan>, NoRecord> {
         let Some(explain) = &self.specification.command().explain else { return Ok(None) };
         let values = values_of(settings, self.path.as_deref());
         let job = self.specification.prepared("explain", explain.get_ref(), settings, &values);
         let job = job.map_err(|why| NoRecord::Failed(why.into()))?;
         let made = child::run(&self.opening.program, &Request::to(RUNNER, &job)?, cancel, &|_| {});
         match made {
-            Ok(record) => Ok(record.command.map(|run| Explained { plan: run.output, sizes: None })),
+            Ok(record) => Ok(record.command.map(|run| ExplainedPlan { plan: run.output, sizes: None })),
             Err(NoRecord::Failed(failure)) => {
                 let why = format!("explain: {}", failure.why);
                 Err(NoRecord::Failed(Failure { why, ..failure }))
