@@ -192,7 +192,8 @@ impl Job {
                     stopped += now.lost_since(&last, Nanos(pause.as_nanos() as u64));
                     (last, pause) = (now, (pause * 2).min(LOOKS.1));
                 }
-                (looks, stopped)
+                // The command may end, after a stop, before this thread looks again.
+                (looks, stopped + Beat::now().lost_since(&last, Nanos(0)))
             });
             let ended = started.wait();
             over.store(true, Relaxed);
