@@ -71,13 +71,13 @@ impl Quantiles {
     }
 
     /// Returns the effect on the p95 of the runs seen, a log-ratio.
-    pub fn estimate(&self) -> f64 {
+    pub(crate) fn estimate(&self) -> f64 {
         let [treatment, reference] = self.seen();
         treatment - reference
     }
 
     /// Returns the one-sided p of a shift.
-    pub fn tails(&self, shift: f64) -> Tails {
+    pub(crate) fn tails(&self, shift: f64) -> Tails {
         let (above, below) = (self.above(), self.below());
         Tails { less: below.p(-shift + self.unit), greater: above.p(shift + self.unit) }
     }
