@@ -52,15 +52,15 @@ impl Quantiles {
     /// the blocks that it lost. `share` of the runs do not exceed the quantile.
     ///
     /// # Panics
-    /// When the arms have different numbers of runs.
+    /// Panics when the arms have different numbers of runs.
     pub fn new(treatment: Vec<f64>, reference: Vec<f64>, share: f64, of: &Contrast) -> Self {
         assert_eq!(treatment.len(), reference.len(), "a run of each arm a block");
         let (unit, suspect) = (of.unit(), of.suspect());
         Self { treatment: sorted(treatment), reference: sorted(reference), share, unit, suspect }
     }
 
-    /// Returns the p95 of the runs seen of the treatment and of the reference, logarithms; NaN
-    /// without runs.
+    /// Returns the logarithms of the p95 of the runs seen, of the treatment and of the reference.
+    /// An arm without runs has NaN.
     pub fn seen(&self) -> [f64; 2] {
         [&self.treatment, &self.reference].map(|runs| {
             let at = (runs.len().max(1) - 1) as f64 * self.share;

@@ -75,22 +75,24 @@ fn at_most(signals: &Signals, ns: u64) -> String {
     if signals.db_time() == 0 {
         return format!("at most {}", Nanos(ns));
     }
-    let ns = ns.min(signals.db_time().max(1));
-    let whole = Nanos(signals.db_time());
-    format!("at most {} of {whole} DB time ({})", Nanos(ns), percent(signals.share(ns)))
+    format!("at most {}", of_db_time(signals, ns.min(signals.db_time())))
 }
 
 /// Prints the waits of a cause as a saving: `its own waits: 3.30 s of 8.00 s DB time (41%)`.
 /// It is no bound, because sessions queue behind a wait: without the log's device, commits that
 /// said 47% of DB time saved 91%.
 fn own_waits(signals: &Signals, ns: u64) -> String {
-    let whole = Nanos(signals.db_time());
-    format!("its own waits: {} of {whole} DB time ({})", Nanos(ns), percent(signals.share(ns)))
+    format!("its own waits: {}", of_db_time(signals, ns))
 }
 
 /// Prints what a cause would take of its own waits if it were better, which is no bound either.
 fn own_waits_less(signals: &Signals, ns: u64) -> String {
-    own_waits(signals, ns).replacen(":", " are less by", 1)
+    format!("its own waits are less by {}", of_db_time(signals, ns))
+}
+
+/// Prints a time as a part of DB time: `3.30 s of 8.00 s DB time (41%)`.
+fn of_db_time(signals: &Signals, ns: u64) -> String {
+    format!("{} of {} DB time ({})", Nanos(ns), Nanos(signals.db_time()), percent(signals.share(ns)))
 }
 
 /// Prints the time and share of waits: `4.20 s in 10000 waits, 41% of DB time`.

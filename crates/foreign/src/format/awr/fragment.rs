@@ -139,21 +139,14 @@ fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
     taken.sort_by_key(|taken| taken.start);
     let mut taken = taken.into_iter().peekable();
     let (mut at, mut cells) = (0, sheets.iter().map(Sheet::cells).sum::<usize>());
-    // One search in the whole text spares one a line.
-    let has_tabs = part.text.contains('\t');
-    let has_spaced = HEADINGS.iter().any(|(_, names)| part.text.contains(names[1]));
-    let has_pairs = part.text.contains("tatistic") || part.text.contains("TATISTIC");
+    let readers = readers_of(part.text);
     while at < lines.len() && cells <= CELLS_MOST && sheets.len() <= SHEETS_MOST {
         while taken.next_if(|taken| taken.end <= lines[at].0).is_some() {}
         if taken.peek().is_some_and(|taken| taken.contains(&lines[at].0)) {
             at += 1;
             continue;
         }
-        let found = (has_tabs.then(|| tabbed(&lines, at)).flatten())
-            .or_else(|| has_spaced.then(|| spaced(&lines, at)).flatten())
-            .or_else(|| worded(&lines, at))
-            .or_else(|| has_pairs.then(|| paragraphs(&lines, at)).flatten());
-        match found {
+        match readers.iter().find_map(|read| read(&lines, at)) {
             Some((sheet, next)) => {
                 cells += sheet.cells();
                 sheets.push(sheet);
@@ -164,6 +157,22 @@ fn sheets(part: &SourcePart<'_>) -> Vec<Sheet> {
     }
     sheets.sort_by_key(|sheet| sheet.line);
     sheets
+}
+
+/// Reads the table that begins at a line.
+type ReadTable = fn(&[(u32, &str)], usize) -> Found;
+
+/// Returns the readers of the forms that a text may have: one search in the whole text spares one
+/// a line.
+fn readers_of(text: &str) -> Vec<ReadTable> {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let forms: [(bool, ReadTable); 4] = [
+        (has(&["\t"]), tabbed),
+        (HEADINGS.iter().any(|(_, names)| has(&names[1..2])), spaced),
+        (true, worded),
+        (has(&["tatistic", "TATISTIC"]), paragraphs),
+    ];
+    forms.into_iter().filter(|(is_there, _)| *is_there).map(|(_, read)| read).collect()
 }
 
 /// Returns the lines of a table with its heading.
