@@ -25,16 +25,18 @@ pub fn reserve(
     default: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<Option<Reservation>, Failure> {
-    let reservation = match (named, default) {
-        (Some(directory), _) => Reservation::named(directory)?,
-        (None, Some(name)) => {
-            let name = format!("{name}-{}", Moment::of(clock::wall()).compact());
-            Reservation::fresh(Path::new(REPORTS), &name)?
-        }
-        (None, None) => return Ok(None),
-    };
-    interrupt.reserved(&reservation);
-    Ok(Some(reservation))
+    interrupt.whole(|_| {
+        let reservation = match (named, default) {
+            (Some(directory), _) => Reservation::named(directory)?,
+            (None, Some(name)) => {
+                let name = format!("{name}-{}", Moment::of(clock::wall()).compact());
+                Reservation::fresh(Path::new(REPORTS), &name)?
+            }
+            (None, None) => return Ok(None),
+        };
+        interrupt.reserved(&reservation);
+        Ok(Some(reservation))
+    })
 }
 
 /// Returns a run's record and its reports as files: name and text.

@@ -10,7 +10,7 @@ use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
 use plumb_events::Session;
-use plumb_io::named_directory;
+use plumb_io::named_directory::{self, NamedDirectoryError};
 use plumb_run::place::require_space;
 use plumb_run::settings;
 use plumb_units::{BlockSize, Bytes, RowCount};
@@ -106,10 +106,12 @@ impl<'a> Target<'a> {
         let instance = exists.then(|| open(path, settings.clone(), interrupt)).transpose()?;
         if !exists {
             require_space(&plumb_io::describe_device(path)?, first_bytes(&settings) + SPARE_BYTES)?;
-            if named_directory::make("--path", path, &home)? {
+            interrupt.whole(|_| {
+                let made = named_directory::make("--path", path, &home)?;
                 // This only tested the right to make it.
-                let _ = fs::remove_dir(&home);
-            }
+                let _ = made.then(|| fs::remove_dir(&home));
+                Ok::<(), NamedDirectoryError>(())
+            })?;
         }
         let (directory_is_ours, temporary) = (false, Cell::new(false));
         Ok(Target { path, home, interrupt, settings, instance, directory_is_ours, temporary })
@@ -142,11 +144,13 @@ impl<'a> Target<'a> {
 
     fn create(&mut self) -> Result<Instance, Failure> {
         let sizes = InitialSizes { users: ONE_EXTENT, temp: ONE_EXTENT, indx: ONE_EXTENT };
-        self.directory_is_ours = named_directory::make("--path", self.path, &self.home)?;
+        self.interrupt.begin();
+        self.directory_is_ours = self.interrupt.whole(|temporary| {
+            let made = named_directory::make("--path", self.path, &self.home)?;
+            temporary.extend(made.then(|| self.home.clone()));
+            Ok::<bool, NamedDirectoryError>(made)
+        })?;
         self.temporary.set(true);
-        if self.directory_is_ours {
-            self.interrupt.temporary(self.home.clone());
-        }
         let layout = Layout::in_one(self.home.clone());
         Ok(Instance::create(&layout, self.settings.clone(), sizes, self.interrupt.cancel())?)
     }

@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// Time to unmount and remove file systems.
 const PATIENCE_TAKING_APART: Nanos = Nanos(30_000_000_000);
 
+/// Tries to remove a directory in which files are still made.
+const MOST_TRIES: usize = 1000;
+
 /// Set by the thread that ends the program, main or watchdog.
 static ENDING: AtomicBool = AtomicBool::new(false);
 /// The first signal that asked for an end; 0 before.
@@ -107,6 +110,17 @@ impl fmt::Debug for Message {
 /// Returns the paths of a list that exist.
 fn existing(all: &Mutex<Vec<PathBuf>>) -> Vec<PathBuf> {
     locked(all).iter().filter(|path| path.exists()).cloned().collect()
+}
+
+/// Removes directories in which the engine may still make files, each of which defeats a try.
+fn remove_all(directories: &[PathBuf]) {
+    for directory in directories {
+        let gone = |_: &usize| {
+            let _ = fs::remove_dir_all(directory);
+            !directory.exists()
+        };
+        let _ = (0..MOST_TRIES).find(gone);
+    }
 }
 
 impl Interrupt {
@@ -196,6 +210,12 @@ impl Interrupt {
     pub fn temporary(&self, directory: PathBuf) {
         self.begin();
         self.directories().push(directory);
+    }
+
+    /// Makes a directory while no signal ends the program, and adds it to those that are removed,
+    /// so that there is no moment at which it stands and is not known.
+    pub fn whole<T>(&self, make: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
+        make(&mut self.directories())
     }
 
     /// Adds a directory reserved for a bundle, removed if nothing is written to it.
@@ -290,6 +310,7 @@ impl Interrupt {
 
     fn stop(&self) {
         if !self.0.begun.load(SeqCst) {
+            let _nothing_half_made = self.directories();
             self.release();
             output::complain(NOTHING_CHANGED);
             history::note(&Failure::run(NOTHING_CHANGED));
@@ -307,15 +328,16 @@ impl Interrupt {
             if !claim_end() {
                 return;
             }
-            // A file that the engine makes meanwhile defeats the first try.
-            for directory in shared.directories().iter() {
-                let _ = fs::remove_dir_all(directory).or_else(|_| fs::remove_dir_all(directory));
-            }
+            let temporary = shared.directories().clone();
+            remove_all(&temporary);
             shared.release();
             let failure = shared.failure();
             output::complain(&failure.message);
             history::note(&failure);
             shared.say_what_stays();
+            // Those made since then; no other is made while the list is locked.
+            let temporary = shared.directories();
+            remove_all(&temporary);
             process::exit(exit_code().unwrap_or(1).into());
         };
         // Without a watchdog the engine has unlimited time.
