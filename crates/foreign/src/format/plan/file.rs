@@ -14,7 +14,6 @@
 //! a client printed between the entries of a server is not seen.
 
 use super::log::{LogEntry, begins, unpacked};
-use super::text::has_figures;
 use super::{Fault, borrowed, of_messages, refused};
 use crate::source::{ForeignError, Source};
 use plumb_findings::plans::LoggedPlan;
@@ -118,13 +117,7 @@ fn logged(
 ) -> Result<Vec<LoggedPlan>, Fault> {
     let lines: Vec<(u32, &str)> = source.part(range.start, range.end).lines().collect();
     let lines = unpacked(&lines).unwrap_or_else(|| borrowed(&lines));
-    let mut entry = LogEntry::default();
-    let begin = lines.iter().position(|(_, line)| has_figures(line)).unwrap_or(lines.len());
-    for (_, line) in &lines[..begin] {
-        if !entry.takes(line.trim_start()) {
-            entry.goes_on(line);
-        }
-    }
+    let (entry, begin) = LogEntry::above(&lines);
     let mut shape = String::new();
     lines[begin..].iter().for_each(|(_, line)| add_shape(line, &mut shape));
     if let Some(known) = shapes.get(&shape) {

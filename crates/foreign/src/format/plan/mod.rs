@@ -29,6 +29,7 @@ mod text;
 pub(crate) mod xplan;
 
 pub use file::{COMPARED_MOST, PlanFile};
+pub use log::LoggedStatement;
 pub(crate) use text::has_figures;
 
 use crate::source::{ForeignError, Source};
