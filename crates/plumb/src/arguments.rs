@@ -158,8 +158,8 @@ pub enum Command {
     /// Show plans of execution side by side: what differs, and where expected rows were off
     #[command(after_help = plans::ABOUT)]
     Plans(PlansOf),
-    /// Copy a trace without the spans that a warm system would not have, with the times of the spans
-    /// above them corrected
+    /// Copy a trace without the spans that a warm system would not have, and correct the times of
+    /// all spans above them
     #[command(after_help = prune::ABOUT)]
     Prune(PruneOf),
     /// Print a line a run: rates, latencies, and what an operation cost

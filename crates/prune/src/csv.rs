@@ -9,8 +9,8 @@
 //! | `fetches` | rows or calls of a statement |
 //!
 //! PSPMTRANSHIST, the table of PeopleSoft's Performance Monitor, needs no mapping. It keeps sums at
-//! some types of spans: time in SQL at 400, 427 and 428, executions (type 408) and fetches (metric 3
-//! of type 414) at 400. These are corrected, and the name of the trace gets the prefix `xPT`.
+//! some types of spans: time in SQL at 400, 427 and 428, executions (type 408) and fetches (metric
+//! 3 of type 414) at 400. These are corrected, and the name of the trace gets the prefix `xPT`.
 //!
 //! A row keeps its bytes, but for ids, durations and sums. New ids follow the old ones at one
 //! distance, so that their order stays. Times of day stay: they are too coarse to be moved.
@@ -59,7 +59,7 @@ pub struct ColumnMapping {
 }
 
 impl ColumnMapping {
-    /// Parses `id=COLUMN,parent=COLUMN,duration_ms=COLUMN,..`.
+    /// Parses pairs of keys and columns, `id=COLUMN,parent=COLUMN,duration_ms=COLUMN`.
     ///
     /// # Errors
     /// If a key is unknown or missing, or has no column.
@@ -70,7 +70,8 @@ impl ColumnMapping {
             let (name, column) = pair.split_once('=').unwrap_or((pair, ""));
             let known = KEYS.iter().map(|(key, _)| *key);
             let Some(key) = known.clone().find(|key| *key == name.trim()) else {
-                let near = nearest(name, known).map_or(String::new(), |near| format!("; did you mean {near}?"));
+                let near =
+                    nearest(name, known).map_or(String::new(), |near| format!("; did you mean {near}?"));
                 let keys = KEYS.map(|(key, _)| key).join(", ");
                 return Err(refused(format!("{name:?} is no key, expected {keys}{near}")));
             };
@@ -322,10 +323,13 @@ impl Columns {
             (None, Some(name), false) => tree.labels.of(name),
             (None, None, _) => tree.labels.of(&format!("span {id}")),
         };
-        let place = *self.places.iter().find(|(key, _)| key.starts_with("duration_")).map_or(&0, |(_, at)| at);
-        let duration = nanoseconds(&row.text(place), self.digits)
-            .ok_or_else(|| format!("span {id} has the duration {:?}, expected a number of 0 or more", row.text(place)))?;
-        let attribute = |at: usize| chosen.wants(&self.names[at]).then(|| (self.names[at].clone(), row.text(at)));
+        let place =
+            *self.places.iter().find(|(key, _)| key.starts_with("duration_")).map_or(&0, |(_, at)| at);
+        let duration = nanoseconds(&row.text(place), self.digits).ok_or_else(|| {
+            format!("span {id} has the duration {:?}, expected a number of 0 or more", row.text(place))
+        })?;
+        let attribute =
+            |at: usize| chosen.wants(&self.names[at]).then(|| (self.names[at].clone(), row.text(at)));
         let attributes = (0..found).filter_map(attribute).collect();
         let statement = sql.as_ref().map_or(0, |sql| tree.labels.statement(sql));
         let fields = SpanFields { sql, name: named, kinds: kind.into_iter().collect(), attributes };
@@ -395,7 +399,8 @@ pub(crate) fn write(
         let mut written = 0;
         if is_span {
             // A file that has changed may have more rows; its hash differs then.
-            let kept = tree.spans.get(at).filter(|span| !span.removed && row.fields.len() == columns.names.len());
+            let kept =
+                tree.spans.get(at).filter(|span| !span.removed && row.fields.len() == columns.names.len());
             at += 1;
             if kept.is_none() {
                 continue;
@@ -437,7 +442,8 @@ fn nanoseconds(text: &str, digits: usize) -> Option<i64> {
     let (part, rest) = part.split_at_checked(digits).unwrap_or((part, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let all = format!("{whole}{part:0<digits$}");
-    let is_exact = rest.bytes().all(|byte| byte == b'0') && is_number(&all) && !(whole.is_empty() && part.is_empty());
+    let is_exact =
+        rest.bytes().all(|byte| byte == b'0') && is_number(&all) && !(whole.is_empty() && part.is_empty());
     all.parse().ok().filter(|value| is_exact && (0..=TIME_MOST).contains(value))
 }
 

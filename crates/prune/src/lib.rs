@@ -106,7 +106,7 @@ pub struct PrunedTrace {
     hash: [u8; 32],
 }
 
-/// Returns the hash of texts by which spans are told apart; never 0.
+/// Returns the hash of an id, which is never 0.
 pub(crate) fn key(parts: &[&[u8]]) -> u128 {
     let mut hash = Sha256::new();
     parts.iter().for_each(|part| hash.update(part));
@@ -232,8 +232,14 @@ impl PrunedTrace {
                  unknown",
             ),
             (several, "top spans are not the first of their trace; what such a trace took in all is unknown"),
-            (outside, "times a child took longer than its parent or was outside of it: the part inside counts"),
-            (clamped, "sums of the file were set to 0 or to the duration of their span, because less was left"),
+            (
+                outside,
+                "times a child took longer than its parent or was outside of it: the part inside counts",
+            ),
+            (
+                clamped,
+                "sums of the file were set to 0 or to the duration of their span, because less was left",
+            ),
         ];
         let counted = counted.into_iter().filter(|(count, _)| *count > 0);
         let mut notes: Vec<String> = counted.map(|(count, what)| format!("{count} {what}")).collect();

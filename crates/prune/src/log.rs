@@ -11,16 +11,16 @@
 //!
 //! Limits: entries without a plan stay. Of syslog, entries are known by their `#011`.
 
+use crate::Chosen;
 use crate::input::{Fault, FaultKind, Input};
 use crate::rule::SpanFields;
 use crate::tree::{NONE, SPANS_MOST, Span, TIME_MOST, Tree, UNKNOWN};
-use crate::Chosen;
 use plumb_foreign::figure::stamp;
 use plumb_foreign::plan::LoggedStatement;
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds of a millisecond, the unit of a log.
 const MS: f64 = 1e6;
 /// Most statements of a process that may be below one to come.
 const OPEN_MOST: usize = 10_000;
@@ -87,11 +87,7 @@ struct Ended {
 }
 
 /// Reads the entries of a log; returns a note about statements whose caller is not known.
-pub(crate) fn read(
-    input: &mut Input,
-    tree: &mut Tree,
-    chosen: &mut Chosen,
-) -> Result<Option<String>, Fault> {
+pub(crate) fn read(input: &mut Input, tree: &mut Tree, chosen: &mut Chosen) -> Result<Option<String>, Fault> {
     let mut parts = Parts { input, next: Vec::new() };
     let mut open: HashMap<String, Vec<Ended>> = HashMap::new();
     let (mut unplaced, mut in_doubt) = (0_u64, 0_u64);
@@ -171,7 +167,8 @@ pub(crate) fn write(input: &mut Input, tree: &Tree, to: &mut impl Write) -> Resu
             let times = tree.times[at - 1];
             if times.duration != span.duration {
                 let mark = b"duration: ";
-                let start = bytes.windows(mark.len()).position(|part| part == mark).map_or(0, |at| at + mark.len());
+                let start =
+                    bytes.windows(mark.len()).position(|part| part == mark).map_or(0, |at| at + mark.len());
                 let digits = bytes[start..].iter().take_while(|byte| **byte != b' ').count();
                 let new = format!("{:.3}", times.duration as f64 / MS);
                 bytes.splice(start..start + digits, new.into_bytes());

@@ -10,7 +10,7 @@
 use crate::PruneError;
 use plumb_units::nearest;
 
-/// Fields other than attributes.
+/// Fields of a span, next to its attributes.
 const FIELDS: [&str; 3] = ["sql", "name", "type"];
 /// Begin of the name of an attribute.
 const ATTRIBUTE: &str = "attr.";
@@ -18,7 +18,7 @@ const ATTRIBUTE: &str = "attr.";
 /// A condition under which a span and all below it are removed.
 #[derive(Debug, Clone)]
 pub struct DropRule {
-    /// As it was typed.
+    /// The rule as the user typed it.
     pub text: String,
     /// `sql`, `name`, `type`, or the attribute behind `attr.`.
     field: String,
@@ -82,7 +82,10 @@ impl DropRule {
             "sql" => of.sql.iter().any(equals),
             "name" => of.name.iter().any(equals),
             "type" => of.kinds.iter().any(equals),
-            _ => of.attributes.iter().any(|(name, value)| Some(name.as_str()) == self.attribute() && equals(value)),
+            _ => of
+                .attributes
+                .iter()
+                .any(|(name, value)| Some(name.as_str()) == self.attribute() && equals(value)),
         }
     }
 }
@@ -139,7 +142,8 @@ mod tests {
         for (text, pattern) in holds {
             assert!(is_like(text, pattern), "{text:?} is like {pattern:?}");
         }
-        let fails = [("select", "SELECT%"), ("ab", "a"), ("a", "a_"), ("", "_"), ("abc", "%b"), ("100", "100\\%")];
+        let fails =
+            [("select", "SELECT%"), ("ab", "a"), ("a", "a_"), ("", "_"), ("abc", "%b"), ("100", "100\\%")];
         for (text, pattern) in fails {
             assert!(!is_like(text, pattern), "{text:?} is not like {pattern:?}");
         }

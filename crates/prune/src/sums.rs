@@ -8,7 +8,7 @@ use plumb_findings::plans::normalised;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// Most names of top spans and statements that are told apart.
+/// Most names of top spans and statements with sums of their own.
 const LABELS_MOST: usize = 100_000;
 /// Most letters of a name.
 const LETTERS_MOST: usize = 1000;
@@ -47,7 +47,7 @@ impl Labels {
     }
 }
 
-/// Sums of some spans.
+/// Counts and times of a set of spans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SpanSums {
     pub spans: u64,
@@ -81,7 +81,7 @@ pub struct PruneReport {
     pub notes: Vec<String>,
 }
 
-/// Sums by name.
+/// Sums of all spans, and by name.
 #[derive(Debug, Default)]
 pub(crate) struct NamedSums {
     pub all: SpanSums,

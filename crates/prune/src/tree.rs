@@ -15,8 +15,8 @@
 //! - S2 No span becomes longer, and none shorter than its own time.
 //! - S3 Children that did not overlap do not overlap afterwards, and their order stays.
 //!
-//! Rejected: subtracting each removed span from all spans above it, as the procedure does that this
-//! follows. A removed span below another one is subtracted twice, and of parallel children too much.
+//! Rejected: subtracting each removed span from all spans above it, as the procedure of PeopleSoft's
+//! users does. It subtracts a removed span below another one twice, and parallel children too much.
 //!
 //! Files without starts have one child after the other. Children longer than their parent together
 //! are taken to overlap, as late as their parent's end allows; this is counted as `outside`.
@@ -110,7 +110,7 @@ impl Tree {
         self.spans.push(span);
     }
 
-    /// Finds parents and children.
+    /// Finds the parent and the children of each span.
     ///
     /// # Errors
     /// A reason, if two spans have one id or spans are their own ancestors.

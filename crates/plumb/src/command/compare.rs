@@ -39,7 +39,9 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
         let report = report?;
         if let Some(html) = &arguments.html {
             let html = html.display();
-            return Err(Failure::usage(format!("--html {html}: two traces have no page; leave it out, or take --json")));
+            return Err(Failure::usage(format!(
+                "--html {html}: two traces have no page; leave it out, or take --json"
+            )));
         }
         return match arguments.json {
             true => output::print(&bundle::json(&report)?).map(|()| Outcome::Fine),

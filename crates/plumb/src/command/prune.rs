@@ -107,7 +107,8 @@ fn table(title: &str, rows: &[SumsRow], all: Option<&SumsRow>) -> Result<(), Fai
     if rows.is_empty() && all.is_none() {
         return Ok(());
     }
-    let head = [title, "SPANS", "EXECUTIONS", "FETCHES", "DURATION", "TIME IN SQL"].map(String::from).to_vec();
+    let head =
+        [title, "SPANS", "EXECUTIONS", "FETCHES", "DURATION", "TIME IN SQL"].map(String::from).to_vec();
     let row = |row: &SumsRow| {
         let pair = |text: fn(&SpanSums) -> String| {
             let [before, after] = [text(&row.before), text(&row.after)];

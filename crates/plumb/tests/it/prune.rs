@@ -21,7 +21,10 @@ pub fn trace() -> String {
     line(&[
         span(2, parent, 1010, 1040, "catalog", "SELECT pg_catalog.version()"),
         span(3, parent, 1050, 1060, "order", "SELECT * FROM orders WHERE id = 7"),
-    ]) + &line(&[span(1, "", 1000, 1100, "GET /orders", ""), span(4, parent, 1060, 1070, "order", "SELECT * FROM orders WHERE id = 8")])
+    ]) + &line(&[
+        span(1, "", 1000, 1100, "GET /orders", ""),
+        span(4, parent, 1060, 1070, "order", "SELECT * FROM orders WHERE id = 8"),
+    ])
 }
 
 const RULE: &str = "sql like \"SELECT pg_catalog%\"";
@@ -31,7 +34,10 @@ fn a_trace_is_pruned_and_compared() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let here = directory.path();
     fs::write(here.join("trace.json"), trace()).expect("a trace");
-    insta::assert_snapshot!("pruned", fine(here, ["prune", "trace.json", "--drop", RULE, "--drop", "type=425", "--out", "warm.json"]));
+    insta::assert_snapshot!(
+        "pruned",
+        fine(here, ["prune", "trace.json", "--drop", RULE, "--drop", "type=425", "--out", "warm.json"])
+    );
     insta::assert_snapshot!("traces_compared", fine(here, ["compare", "trace.json", "warm.json"]));
     assert_eq!(fs::read_to_string(here.join("trace.json")).expect("a trace"), trace());
     let json = fine(here, ["prune", "trace.json", "--drop", RULE, "--json"]);

@@ -82,9 +82,10 @@ fn sequential() -> impl Strategy<Value = Vec<Row>> {
 fn parallel() -> impl Strategy<Value = Vec<Row>> {
     let span = (any::<prop::sample::Index>(), 0..60_i64, 0..40_i64, prop::bool::weighted(0.3));
     prop::collection::vec(span, 1..30).prop_map(|spans| {
-        let row = |(at, (parent, start, duration, chosen)): (usize, &(prop::sample::Index, i64, i64, bool))| {
-            ((at > 0).then(|| parent.index(at)), *start, *duration, *chosen)
-        };
+        let row =
+            |(at, (parent, start, duration, chosen)): (usize, &(prop::sample::Index, i64, i64, bool))| {
+                ((at > 0).then(|| parent.index(at)), *start, *duration, *chosen)
+            };
         spans.iter().enumerate().map(row).collect()
     })
 }
@@ -131,7 +132,7 @@ proptest! {
         let mut after = before.clone();
         for at in 0..after.len() {
             let times = tree.times[at];
-            // A removed span is nobody's child.
+            // A removed span is no child.
             let parent = after[at].0.filter(|_| !tree.spans[at].removed);
             after[at] = (parent, times.start, times.duration);
         }
@@ -236,8 +237,10 @@ fn circles_and_equal_ids_are_refused() {
 
 #[test]
 fn a_deep_tree_and_long_times_have_room() {
-    let deep: Vec<Row> = (0..100_000_usize).map(|at| (at.checked_sub(1), 0, 100_000 - at as i64, at == 50_000)).collect();
+    let deep: Vec<Row> =
+        (0..100_000_usize).map(|at| (at.checked_sub(1), 0, 100_000 - at as i64, at == 50_000)).collect();
     assert_eq!(pruned(&deep, Starts::OneAfterTheOther).times[0].duration, 50_000);
-    let long: Vec<Row> = (0..50_usize).map(|at| (at.checked_sub(1), 0, TIME_MOST * (at as i64 % 2), false)).collect();
+    let long: Vec<Row> =
+        (0..50_usize).map(|at| (at.checked_sub(1), 0, TIME_MOST * (at as i64 % 2), false)).collect();
     pruned(&long, Starts::OneAfterTheOther);
 }

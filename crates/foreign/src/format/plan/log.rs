@@ -38,7 +38,7 @@ pub(super) struct LogEntry {
 pub struct LoggedStatement {
     /// Time of its end as printed, without a zone; empty if the log has none.
     pub at: String,
-    /// Number of its process.
+    /// Number of the process that executed it.
     pub process: Option<String>,
     pub duration_ms: f64,
     /// Statement in one line, cut at 4,000 letters.
