@@ -177,8 +177,9 @@ pub(crate) fn read(
     row.read(input)?;
     let own = ColumnMapping::parse(PSPMTRANSHIST);
     let own = own.map_err(|error| input.fault(error.to_string()))?;
-    let mut columns = Columns::of(&mut row, mapping.unwrap_or(&own)).map_err(|why| input.fault(why))?;
-    columns.require(chosen).map_err(|why| input.fault(why))?;
+    let of_head = |why: String| Fault { line: 1, why: FaultKind::Other(why) };
+    let mut columns = Columns::of(&mut row, mapping.unwrap_or(&own)).map_err(of_head)?;
+    columns.require(chosen).map_err(of_head)?;
     let mut tops = Vec::new();
     while row.read(input)? {
         row.split(columns.delimiter);

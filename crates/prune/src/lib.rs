@@ -228,21 +228,20 @@ impl PrunedTrace {
         let counted = [
             (
                 missing,
-                "spans name a parent that is not in the file: each is a top span here, and what its trace took is \
-                 unknown",
-            ),
-            (several, "top spans are not the first of their trace; what such a trace took in all is unknown"),
-            (
-                outside,
-                "times a child took longer than its parent or was outside of it: the part inside counts",
+                "spans whose parent is not in the file",
+                "each is a top span here, and the rest of its trace is unknown",
             ),
             (
-                clamped,
-                "sums of the file were set to 0 or to the duration of their span, because less was left",
+                several,
+                "top spans behind the first of their trace",
+                "the duration of such a trace as a whole is unknown",
             ),
+            (outside, "children outside of their parent's time, or longer", "only the part inside counts"),
+            (clamped, "sums set to 0 or to their span's duration", "less than that was left of them"),
         ];
-        let counted = counted.into_iter().filter(|(count, _)| *count > 0);
-        let mut notes: Vec<String> = counted.map(|(count, what)| format!("{count} {what}")).collect();
+        let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
+        let mut notes: Vec<String> =
+            counted.map(|(count, what, then)| format!("{what}: {count}; {then}")).collect();
         let unused = self.rules.iter().filter(|(_, count)| *count == 0);
         notes.extend(unused.map(|(text, _)| format!("no span satisfies {text}")));
         if let Form::Log(Some(note)) = &self.form {

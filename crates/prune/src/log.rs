@@ -135,11 +135,15 @@ pub(crate) fn read(input: &mut Input, tree: &mut Tree, chosen: &mut Chosen) -> R
         tree.add(Span { start, duration, fetches, parent, top, statement, executions: 1, removed }, 0, 0);
     }
     let notes = [
-        (unplaced, "have no process or no time in the log, so that none is below another one"),
-        (in_doubt, "may be below another one: the log's times are too coarse, and they count as top spans"),
+        (unplaced, "statements without a process or a time in the log", "none is below another one"),
+        (
+            in_doubt,
+            "statements that may be below another one",
+            "the times are too coarse, and they count as top spans",
+        ),
     ];
-    let notes = notes.iter().filter(|(count, _)| *count > 0);
-    let notes: Vec<String> = notes.map(|(count, why)| format!("{count} statements {why}")).collect();
+    let notes = notes.iter().filter(|(count, ..)| *count > 0);
+    let notes: Vec<String> = notes.map(|(count, what, then)| format!("{what}: {count}; {then}")).collect();
     Ok((!notes.is_empty()).then(|| notes.join("; ")))
 }
 

@@ -236,7 +236,7 @@ fn several_tops_are_told() {
     all[1]["parentSpanId"] = json!("");
     let (_, report) = Place::of(&document(&all).to_string()).copy(&[], None);
     assert!(
-        report.notes[0].starts_with("1 top spans are not the first of their trace"),
+        report.notes[0].starts_with("top spans behind the first of their trace: 1; "),
         "{:?}",
         report.notes
     );
@@ -386,10 +386,18 @@ fn times_that_are_too_coarse_are_told() {
         + &entry("2026-01-01 10:00:00 UTC", 7, "0.900", "select 1 from b")[0];
     let (copy, report) = Place::of(&short).copy(&["sql like '%b'"], None);
     assert!(!copy.contains("from b") && copy.contains("from a"));
-    assert!(report.notes[0].starts_with("1 statements may be below another one"), "{:?}", report.notes);
+    assert!(
+        report.notes[0].starts_with("statements that may be below another one: 1; "),
+        "{:?}",
+        report.notes
+    );
     let none = entry("", 7, "0.200", "select 1 from a")[0].clone();
     let (_, report) = Place::of(&none).copy(&[], None);
-    assert!(report.notes[0].starts_with("1 statements have no process or no time"), "{:?}", report.notes);
+    assert!(
+        report.notes[0].starts_with("statements without a process or a time in the log: 1; "),
+        "{:?}",
+        report.notes
+    );
     let csv = entry("2026-01-01 10:00:00 UTC", 7, "0.200", "select 1")[1].clone();
     assert!(refused(&csv[..csv.find("Result").unwrap_or(0)], &[], None).contains("within an entry"));
 }

@@ -45,7 +45,10 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
         }
         return match arguments.json {
             true => output::print(&bundle::json(&report)?).map(|()| Outcome::Fine),
-            false => prune::show(&report),
+            false => {
+                output::print(&format!("{first} to {second}\n"))?;
+                prune::show(&report)
+            }
         };
     }
     let comparison = compare_with(&first, second, KINDS, &imported)?;

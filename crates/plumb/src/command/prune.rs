@@ -95,7 +95,7 @@ pub fn show(report: &PruneReport) -> Result<Outcome, Failure> {
     table("STATEMENT", &report.statements, None)?;
     let rules = report.rules.iter().filter(|(_, count)| *count > 0);
     for (text, count) in rules {
-        output::print(&format!("{} satisfy --drop {text}\n", output::counted(*count, "span")))?;
+        output::print(&format!("{} chosen by --drop {text}\n", output::counted(*count, "span")))?;
     }
     for note in &report.notes {
         output::print(&format!("{note}\n"))?;
@@ -118,11 +118,14 @@ fn table(title: &str, rows: &[SumsRow], all: Option<&SumsRow>) -> Result<(), Fai
             cut(&row.name, NAME_LETTERS).into_owned(),
             pair(|sums| RowCount(sums.spans).to_string()),
             pair(|sums| RowCount(sums.executions).to_string()),
-            pair(|sums| match sums.fetches {
-                Some(fetches) => RowCount(fetches).to_string(),
-                None if sums.spans == 0 => "0".to_string(),
+            match row.before.fetches.or(row.after.fetches) {
+                Some(_) => pair(|sums| match sums.fetches {
+                    Some(fetches) => RowCount(fetches).to_string(),
+                    None if sums.spans == 0 => "0".to_string(),
+                    None => "unknown".to_string(),
+                }),
                 None => "unknown".to_string(),
-            }),
+            },
             pair(|sums| Nanos(sums.duration_ns).to_string()),
             pair(|sums| Nanos(sums.sql_ns).to_string()),
         ]
