@@ -15,7 +15,7 @@
 //! A row keeps its bytes, but for ids, durations and sums. New ids follow the old ones at one
 //! distance, so that their order stays. Times of day stay: they are too coarse to be moved.
 
-use crate::input::{Fault, FaultKind, Input};
+use crate::input::{Fault, FaultKind, Input, has_open_quote};
 use crate::rule::SpanFields;
 use crate::tree::{NONE, SPANS_MOST, Span, Summary, TIME_MOST, Tree, UNKNOWN};
 use crate::{Chosen, PruneError, key};
@@ -120,14 +120,17 @@ impl Row {
     /// Reads the next record; false at the end of the file.
     fn read(&mut self, input: &mut Input) -> Result<bool, Fault> {
         self.bytes.clear();
+        let mut is_open = false;
         loop {
+            let start = self.bytes.len();
             if !input.read_line(&mut self.bytes)? {
-                return match self.bytes.is_empty() {
-                    true => Ok(false),
-                    false => Err(input.fault(FaultKind::Cut("a text in quotes"))),
+                return match is_open {
+                    true => Err(input.fault(FaultKind::Cut("a text in quotes"))),
+                    false => Ok(false),
                 };
             }
-            if self.bytes.iter().filter(|byte| **byte == b'"').count() % 2 == 0 {
+            is_open ^= has_open_quote(&self.bytes[start..]);
+            if !is_open {
                 return Ok(true);
             }
         }

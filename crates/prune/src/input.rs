@@ -113,3 +113,8 @@ impl From<String> for FaultKind {
 pub(crate) fn too_long(what: &str) -> String {
     format!("the {what} has more than {} MiB", TEXT_MOST >> 20)
 }
+
+/// True if a text in quotes is not closed; a quote within it is doubled.
+pub(crate) fn has_open_quote(bytes: &[u8]) -> bool {
+    bytes.iter().filter(|byte| **byte == b'"').count() % 2 == 1
+}

@@ -12,7 +12,7 @@
 //! Limits: entries without a plan stay. Of syslog, entries are known by their `#011`.
 
 use crate::Chosen;
-use crate::input::{Fault, FaultKind, Input};
+use crate::input::{Fault, FaultKind, Input, TEXT_MOST, has_open_quote, too_long};
 use crate::rule::SpanFields;
 use crate::tree::{NONE, SPANS_MOST, Span, TIME_MOST, Tree, UNKNOWN};
 use plumb_foreign::figure::stamp;
@@ -54,25 +54,27 @@ impl Parts<'_> {
         }
         let first = String::from_utf8_lossy(&lines).trim_end().to_string();
         let is_entry = LoggedStatement::begins(&first);
-        let is_json = first.starts_with('{');
         let is_csv = first.contains(",LOG,");
-        while is_entry && !is_json {
-            let is_open = lines.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+        let mut is_open = is_csv && has_open_quote(&lines);
+        // An entry of a jsonlog is a line, and one of a csvlog ends with its quotes.
+        let mut may_go_on = is_entry && !first.starts_with('{') && (is_open || !is_csv);
+        while may_go_on {
             let mut next = Vec::new();
-            if is_csv && !is_open || !self.input.read_line(&mut next)? {
-                if is_csv && is_open {
-                    return Err(self.input.fault(FaultKind::Cut("an entry")));
+            if !self.input.read_line(&mut next)? {
+                match is_open {
+                    true => return Err(self.input.fault(FaultKind::Cut("an entry"))),
+                    false => break,
                 }
-                break;
             }
-            let is_syslog = String::from_utf8_lossy(&next).contains("#011");
-            if !is_csv && !next.starts_with(b"\t") && !is_syslog {
+            if !is_csv && !next.starts_with(b"\t") && !String::from_utf8_lossy(&next).contains("#011") {
                 self.next = next;
                 break;
             }
+            is_open ^= has_open_quote(&next);
+            may_go_on = is_open || !is_csv;
             lines.append(&mut next);
-            if lines.len() > crate::input::TEXT_MOST {
-                return Err(self.input.fault(crate::input::too_long("entry")));
+            if lines.len() > TEXT_MOST {
+                return Err(self.input.fault(too_long("entry")));
             }
         }
         Ok(Some(Part { lines, line, is_entry }))

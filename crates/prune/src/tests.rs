@@ -101,7 +101,11 @@ fn a_span_goes_with_those_below_it_and_later_ones_begin_earlier() {
         document(&request()).to_string(),
         format!("{:#}", document(&request())),
         // A line for each span, the parent last, between metrics.
-        request().iter().rev().map(|span| document(&[span.clone()]).to_string() + "\n").collect::<String>()
+        request()
+            .iter()
+            .rev()
+            .map(|span| document(std::slice::from_ref(span)).to_string() + "\n")
+            .collect::<String>()
             + "{\"resourceMetrics\":[]}\n",
     ] {
         let (copy, report) = Place::of(&content).copy(&[CATALOG], None);

@@ -130,11 +130,11 @@ proptest! {
         let tree = pruned(&rows, Starts::Known);
         let before: Vec<_> = rows.iter().map(|row| (row.0, row.1, row.2)).collect();
         let mut after = before.clone();
-        for at in 0..after.len() {
+        for (at, span) in after.iter_mut().enumerate() {
             let times = tree.times[at];
             // A removed span is no child.
-            let parent = after[at].0.filter(|_| !tree.spans[at].removed);
-            after[at] = (parent, times.start, times.duration);
+            let parent = span.0.filter(|_| !tree.spans[at].removed);
+            *span = (parent, times.start, times.duration);
         }
         for at in kept(&tree) {
             prop_assert_eq!(own(&before, at), own(&after, at), "S1 of {}", at);
