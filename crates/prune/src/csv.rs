@@ -109,6 +109,14 @@ pub(crate) struct Columns {
     tops: Vec<u64>,
 }
 
+/// The statement of a span, and its counts.
+struct Work {
+    sql: Option<String>,
+    executions: u8,
+    fetches: Option<i64>,
+    summary: Summary,
+}
+
 /// A record of a file.
 #[derive(Debug, Default)]
 struct Row {
@@ -263,15 +271,8 @@ impl Columns {
         self.places.get(key).map(|place| row.text(*place)).filter(|text| !text.is_empty())
     }
 
-    /// Adds the span of a row; returns the hash of its top's id, or 0.
-    fn add(&mut self, row: &Row, tree: &mut Tree, chosen: &mut Chosen) -> Result<u64, String> {
-        let (found, expected) = (row.fields.len(), self.names.len());
-        if found != expected {
-            return Err(format!("the row has {found} fields, expected {expected}"));
-        }
-        if tree.spans.len() == SPANS_MOST {
-            return Err(format!("the file has more than {SPANS_MOST} spans; cut it by trace"));
-        }
+    /// Returns the ids of a span, its parent and its top; a number without its first zeros.
+    fn ids(&mut self, row: &Row) -> [Option<String>; 3] {
         let mut ids = ["id", "parent", "top"].map(|name| self.text(row, name).filter(|id| !is_none(id)));
         for id in ids.iter_mut().flatten() {
             match number(id) {
@@ -282,7 +283,43 @@ impl Columns {
                 None => self.ids = None,
             }
         }
-        let [Some(id), parent, top] = ids else {
+        ids
+    }
+
+    fn work(&self, row: &Row, kind: &str) -> Result<Work, String> {
+        let sql = self.text(row, "sql");
+        let fetches = self.text(row, "fetches").map(|text| count(&text, "fetches")).transpose()?;
+        let mut work =
+            Work { executions: u8::from(sql.is_some()), sql, fetches, summary: Summary::default() };
+        let Some(metrics) = &self.metrics else { return Ok(work) };
+        let metric = |metric: usize| {
+            let text = row.text(metrics[metric - 3]);
+            (!text.is_empty()).then(|| count(&text, METRICS[metric - 3])).transpose()
+        };
+        work.executions = u8::from(kind == EXECUTION);
+        match kind {
+            FETCH => work.fetches = metric(3)?,
+            COMMIT => work.sql = work.sql.or(Some("(implicit commit)".to_string())),
+            "400" => work.summary = Summary { sql: metric(4)?, executions: metric(5)?, fetches: metric(6)? },
+            "427" | "428" => work.summary.sql = metric(3)?,
+            _ => {}
+        }
+        // Of types that keep sums, metric 7 is no statement.
+        work.sql = work.sql.filter(|_| work.summary == Summary::default());
+        work.summary.sql = work.summary.sql.map(|ms| ms.saturating_mul(1_000_000));
+        Ok(work)
+    }
+
+    /// Adds the span of a row; returns the hash of its top's id, or 0.
+    fn add(&mut self, row: &Row, tree: &mut Tree, chosen: &mut Chosen) -> Result<u64, String> {
+        let (found, expected) = (row.fields.len(), self.names.len());
+        if found != expected {
+            return Err(format!("the row has {found} fields, expected {expected}"));
+        }
+        if tree.spans.len() == SPANS_MOST {
+            return Err(format!("the file has more than {SPANS_MOST} spans; cut it by trace"));
+        }
+        let [Some(id), parent, top] = self.ids(row) else {
             return Err(format!("the span has no id in {}", self.names[self.places["id"]]));
         };
         let hash = |id: &String| key(&[id.as_bytes()]);
@@ -293,30 +330,8 @@ impl Columns {
             return Err(format!("span {id} has no parent, and another top: {top}; expected one top"));
         }
         let kind = self.text(row, "type");
-        let mut sql = self.text(row, "sql");
-        let mut summary = Summary::default();
-        let mut fetches = self.text(row, "fetches").map(|text| count(&text, "fetches")).transpose()?;
-        let mut executions = u8::from(sql.is_some());
-        if let Some(metrics) = &self.metrics {
-            let metric = |metric: usize| {
-                let text = row.text(metrics[metric - 3]);
-                (!text.is_empty()).then(|| count(&text, METRICS[metric - 3])).transpose()
-            };
-            let kind = kind.as_deref().unwrap_or_default();
-            executions = u8::from(kind == EXECUTION);
-            match kind {
-                FETCH => fetches = metric(3)?,
-                COMMIT => sql = sql.or(Some("(implicit commit)".to_string())),
-                "400" => {
-                    summary = Summary { sql: metric(4)?, executions: metric(5)?, fetches: metric(6)? };
-                }
-                "427" | "428" => summary.sql = metric(3)?,
-                _ => {}
-            }
-            // Of types that keep sums, metric 7 is no statement.
-            sql = sql.filter(|_| summary == Summary::default());
-            summary.sql = summary.sql.map(|ms| ms.saturating_mul(1_000_000));
-        }
+        let Work { sql, executions, fetches, summary } =
+            self.work(row, kind.as_deref().unwrap_or_default())?;
         if summary != Summary::default() {
             tree.summaries.insert(tree.spans.len() as u32, summary);
         }

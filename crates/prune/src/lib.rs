@@ -19,6 +19,7 @@
 mod csv;
 mod input;
 mod json;
+mod labels;
 mod log;
 mod otlp;
 mod rule;

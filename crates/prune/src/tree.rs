@@ -15,15 +15,15 @@
 //! - S2 No span becomes longer, and none shorter than its own time.
 //! - S3 Children that did not overlap do not overlap afterwards, and their order stays.
 //!
-//! Rejected: subtracting each removed span from all spans above it, as the procedure of PeopleSoft's
-//! users does. It subtracts a removed span below another one twice, and parallel children too much.
+//! Rejected: subtracting each removed span from all spans above it, as a procedure for PeopleSoft
+//! does. It subtracts a removed span below another one twice, and parallel children too much.
 //!
 //! Files without starts have one child after the other. Children longer than their parent together
 //! are taken to overlap, as late as their parent's end allows; this is counted as `outside`.
 //!
 //! Memory: [`SPAN_BYTES`] a span, in lists that may have twice their length while they grow.
 
-use crate::sums::Labels;
+use crate::labels::Labels;
 use std::collections::HashMap;
 use std::mem::size_of;
 use std::ops::Range;

@@ -10,10 +10,7 @@
 //!
 //! [`unpacked`] makes the first form of the others, so that the readers of plans know only that.
 
-use super::client::Numbered;
 use super::postgres::elapsed;
-use super::text::has_figures;
-use super::{borrowed, of_messages};
 use plumb_findings::plans::LoggedPlan;
 use plumb_record::plan::ExecutionPlan;
 use std::borrow::Cow;
@@ -28,69 +25,12 @@ const MESSAGE: usize = 13;
 /// The lines of a log above a plan.
 #[derive(Debug, Default)]
 pub(super) struct LogEntry {
-    at: String,
-    duration_ms: Option<f64>,
-    query: Option<String>,
-}
-
-/// A statement with its plan, as an entry of a log has it.
-#[derive(Debug)]
-pub struct LoggedStatement {
-    /// Time of its end as printed, without a zone; empty if the log has none.
     pub at: String,
-    /// Number of the process that executed it.
-    pub process: Option<String>,
-    pub duration_ms: f64,
-    /// Statement in one line, cut at 4,000 letters.
-    pub query: String,
-}
-
-impl LoggedStatement {
-    /// True for the first line of an entry with a plan.
-    #[must_use]
-    pub fn begins(line: &str) -> bool {
-        begins(line)
-    }
-
-    /// Reads the lines of one entry.
-    #[must_use]
-    pub fn of(entry: &str) -> Option<LoggedStatement> {
-        let lines: Vec<(u32, &str)> = (1..).zip(entry.lines()).collect();
-        let first = lines.first()?.1;
-        let process = match first.starts_with('{') {
-            true => {
-                let entry: serde_json::Value = serde_json::from_str(first).ok()?;
-                entry.get("pid").map(ToString::to_string)
-            }
-            false if first.contains(",LOG,") => first.split(',').nth(3).map(str::to_string),
-            false => {
-                let inner = first.split("LOG:").next()?.split_once('[').map(|(_, inner)| inner);
-                inner.and_then(|inner| inner.split([']', '-']).next()).map(str::to_string)
-            }
-        };
-        let process = process.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        let lines = unpacked(&lines).unwrap_or_else(|| borrowed(&lines));
-        let (entry, _) = LogEntry::above(&lines);
-        // A plan in JSON has its statement within.
-        let within = || of_messages(lines.clone()).ok()?.first().map(|plan| plan.query.clone());
-        let query = entry.query.or_else(within).unwrap_or_default();
-        Some(LoggedStatement { at: entry.at, process, duration_ms: entry.duration_ms?, query })
-    }
+    pub duration_ms: Option<f64>,
+    pub query: Option<String>,
 }
 
 impl LogEntry {
-    /// Reads the lines above a plan; returns their number, too.
-    pub fn above(lines: &[Numbered<'_>]) -> (LogEntry, usize) {
-        let begin = lines.iter().position(|(_, line)| has_figures(line)).unwrap_or(lines.len());
-        let mut entry = LogEntry::default();
-        for (_, line) in &lines[..begin] {
-            if !entry.takes(line.trim_start()) {
-                entry.goes_on(line);
-            }
-        }
-        (entry, begin)
-    }
-
     /// Takes the first line of an entry; true if a plan above it has ended.
     pub fn takes(&mut self, text: &str) -> bool {
         let logged = text.trim_end().strip_suffix(PLAN).and_then(|text| text.split_once("duration: "));

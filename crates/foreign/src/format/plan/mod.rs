@@ -28,8 +28,7 @@ mod postgres;
 mod text;
 pub(crate) mod xplan;
 
-pub use file::{COMPARED_MOST, PlanFile};
-pub use log::LoggedStatement;
+pub use file::{COMPARED_MOST, LoggedStatement, PlanFile};
 pub(crate) use text::has_figures;
 
 use crate::source::{ForeignError, Source};
