@@ -86,6 +86,8 @@ struct Ended {
     at: u32,
     start: i64,
     duration: i64,
+    /// True if the log's times do not say whether it is below another one.
+    is_in_doubt: bool,
 }
 
 /// Reads the entries of a log; returns a note about statements whose caller is not known.
@@ -115,12 +117,14 @@ pub(crate) fn read(input: &mut Input, tree: &mut Tree, chosen: &mut Chosen) -> R
         let removed = chosen.takes(&fields);
         match (&logged.process, moment(&logged.at)) {
             (Some(process), Some((end, coarse))) => {
-                let own = Ended { at, start: end - duration, duration };
+                let own = Ended { at, start: end - duration, duration, is_in_doubt: false };
                 let before = open.entry(process.clone()).or_default();
-                while let Some(last) = before.last() {
+                while let Some(last) = before.last_mut() {
                     let distance = last.start - own.start;
                     if distance < coarse - last.duration {
-                        in_doubt += u64::from(distance > -coarse && last.duration < own.duration);
+                        let is_close = distance > -coarse && last.duration < own.duration;
+                        in_doubt += u64::from(is_close && !last.is_in_doubt);
+                        last.is_in_doubt |= is_close;
                         break;
                     }
                     tree.spans[last.at as usize].parent = at;
