@@ -2,6 +2,7 @@
 
 mod export;
 mod plans;
+mod prune;
 mod snoop;
 mod sort;
 mod undo;
@@ -9,6 +10,7 @@ pub mod unused;
 
 pub use export::{Export, Format, Head};
 pub use plans::PlansOf;
+pub use prune::PruneOf;
 pub use snoop::{SnoopOf, View};
 pub use sort::Sort;
 pub use undo::UndoOf;
@@ -156,6 +158,10 @@ pub enum Command {
     /// Show plans of execution side by side: what differs, and where expected rows were off
     #[command(after_help = plans::ABOUT)]
     Plans(PlansOf),
+    /// Copy a trace without the spans that a warm system would not have, and correct the times of
+    /// all spans above them
+    #[command(after_help = prune::ABOUT)]
+    Prune(PruneOf),
     /// Print a line a run: rates, latencies, and what an operation cost
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
@@ -1249,7 +1255,8 @@ pub struct Info {
 pub struct Compare {
     /// The first: a bundle of `plumb run`, its record.json, BUNDLE:3-7 for the period between two
     /// of its snapshots, BUNDLE:ARM of a study, ARM a name or a number, or a report that `plumb
-    /// import` reads: FILE, FILE:N for its N-th report, or - for standard input
+    /// import` reads: FILE, FILE:N for its N-th report, or - for standard input; or a trace that
+    /// `plumb prune` reads
     pub first: String,
     /// The second, in the same form; two arms of one study are compared block by block. Without it
     /// the two periods or reports of the first, which is a file with two

@@ -130,6 +130,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Import(import)) => command::import::run(&import),
         Some(Command::Diagnose(diagnose)) => command::diagnose::run(&diagnose),
         Some(Command::Plans(plans)) => command::plans::run(&plans),
+        Some(Command::Prune(prune)) => command::prune::run(&prune),
         Some(Command::Info(info)) => command::info::run(&info),
         Some(Command::Sort(sort)) => command::sort::run(&sort),
         Some(Command::Compare(compare)) => command::compare::run(&compare),

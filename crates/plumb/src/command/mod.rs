@@ -22,6 +22,7 @@ mod of_workload;
 mod places;
 pub mod plan_sort;
 pub mod plans;
+pub mod prune;
 pub mod report;
 pub mod scan_instance;
 pub mod share;

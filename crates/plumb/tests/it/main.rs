@@ -21,6 +21,7 @@
 //! - `compare`: two runs, two arms of a study, and pairs that cannot be compared.
 //! - `import`: reports of other programs, kept as bundles.
 //! - `plans`: plans of execution next to each other.
+//! - `prune`: copies of traces without spans, and traces compared.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
 //! - `share`: copies without names.
@@ -67,6 +68,7 @@ mod places;
 mod plan_sort;
 mod plans;
 mod program;
+mod prune;
 mod record_sort;
 mod redo;
 mod scans;
