@@ -23,6 +23,7 @@
 //! - `plans`: plans of execution next to each other.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
+//! - `serve`: every route prints what the program prints; Ctrl-C.
 //! - `share`: copies without names.
 //! - `orphans`: leftovers of killed processes, and the ways to end one.
 //! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
@@ -70,6 +71,7 @@ mod program;
 mod record_sort;
 mod redo;
 mod scans;
+mod serve;
 mod share;
 mod slob;
 mod snoop;
