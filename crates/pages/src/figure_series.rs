@@ -1,4 +1,4 @@
-//! One figure over runs: its steps of level, and the mean of each level with its interval.
+//! One figure over runs: its steps of level, and the geometric mean of each, with its interval.
 //!
 //! Steps are those of `plumb_proof::series`, of the figure's logarithm. A run without the figure,
 //! or with none above zero, is left out: a gap is a gap and never a zero.
@@ -28,6 +28,7 @@ struct Point<'m> {
 /// The runs between two steps.
 struct Level {
     runs: Range<usize>,
+    /// Geometric mean: steps are ratios, and an interval never goes below zero.
     mean: f64,
     /// Ends of the 95% interval; `None` for a single run.
     range: Option<(f64, f64)>,
@@ -95,9 +96,10 @@ fn levels(points: &[Point<'_>], changes: &[ChangePoint]) -> Vec<Level> {
     let starts = std::iter::once(0).chain(changes.iter().map(|change| change.index));
     let ends = changes.iter().map(|change| change.index).chain([points.len()]);
     let level = |(start, end): (usize, usize)| {
-        let values: Vec<f64> = points[start..end].iter().map(|point| point.value).collect();
-        let range = interval(&values, 0.05).map(|found| (found.low, found.high));
-        Level { runs: start..end, mean: values.iter().sum::<f64>() / values.len().max(1) as f64, range }
+        let logarithms: Vec<f64> = points[start..end].iter().map(|point| point.value.ln()).collect();
+        let range = interval(&logarithms, 0.05).map(|found| (found.low.exp(), found.high.exp()));
+        let mean = (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp();
+        Level { runs: start..end, mean, range }
     };
     starts.zip(ends).map(level).collect()
 }
@@ -131,9 +133,13 @@ fn picture(points: &[Point<'_>], levels: &[Level], changes: &[ChangePoint], row:
     Drawing::Plot(Plot {
         title: "The figure of each run; a ring marks the first one after a change".to_string(),
         x: Axis::linear("run", points.len() as f64, short_count),
-        y: Axis::linear(&unit, highest, short_count),
+        y: Axis::linear(&unit, highest, short_reading),
         series,
     })
+}
+
+fn short_reading(value: f64) -> String {
+    Reading(value).short()
 }
 
 fn level_section(levels: &[Level], row: &FigureRow) -> Section {
@@ -141,7 +147,7 @@ fn level_section(levels: &[Level], row: &FigureRow) -> Section {
         if row.unit.is_empty() { title.to_string() } else { format!("{title}\n({})", row.unit) }
     };
     let mut table = Table::default().numbers(["First run", "Last run"]);
-    for title in ["Mean", "Low", "High"] {
+    for title in ["Geometric mean", "Low", "High"] {
         table = table.column(Column::number(unit(title)));
     }
     for level in levels {
@@ -155,7 +161,7 @@ fn level_section(levels: &[Level], row: &FigureRow) -> Section {
         ]);
     }
     Section::front("levels", "Levels")
-        .note("Low and High are the 95% interval of the mean, as if runs were independent")
+        .note("Low and High are the 95% interval of the geometric mean, as if runs were independent")
         .table(table)
 }
 

@@ -4,7 +4,7 @@
 
 use plumb_engine::Setting;
 use plumb_events::Event;
-use plumb_study::bundle::listing::Found;
+use plumb_study::bundle::listing::FoundBundle;
 use plumb_units::{Bytes, Nanos, RowCount};
 use serde_json::Value;
 
@@ -50,21 +50,21 @@ impl Field {
 
 /// A list: the names of the fields, and the rows.
 #[derive(Debug, Clone)]
-pub struct List {
+pub struct RowList {
     pub head: Vec<String>,
     pub rows: Vec<Vec<Field>>,
 }
 
-impl List {
-    pub fn new(head: &[&str], rows: Vec<Vec<Field>>) -> List {
-        List { head: head.iter().map(|name| (*name).to_string()).collect(), rows }
+impl RowList {
+    pub fn new(head: &[&str], rows: Vec<Vec<Field>>) -> RowList {
+        RowList { head: head.iter().map(|name| (*name).to_string()).collect(), rows }
     }
 
     /// Returns a list of texts; the first row is the head.
-    pub fn of_texts(texts: Vec<Vec<String>>) -> List {
+    pub fn of_texts(texts: Vec<Vec<String>>) -> RowList {
         let mut texts = texts.into_iter();
         let head = texts.next().unwrap_or_default();
-        List { head, rows: texts.map(|row| row.into_iter().map(Field::from).collect()).collect() }
+        RowList { head, rows: texts.map(|row| row.into_iter().map(Field::from).collect()).collect() }
     }
 
     /// Formats a list of objects, with the names of the head.
@@ -79,27 +79,25 @@ impl List {
 }
 
 /// Lists the settings that are shown.
-pub fn settings() -> List {
+pub fn settings() -> RowList {
     let shown = Setting::ALL.iter().filter(|setting| !setting.row().is_hidden());
     let rows = shown.map(|setting| {
         let row = setting.row();
         let takes = row.domain.describe();
         [row.name, row.group.name(), row.default, takes.as_str(), row.help].map(Field::from).into()
     });
-    List::new(&["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"], rows.collect())
+    RowList::new(&["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"], rows.collect())
 }
 
-/// Lists the wait events.
-pub fn events() -> List {
+pub fn events() -> RowList {
     let rows = Event::ALL
         .iter()
         .map(|event| [event.name(), event.class().name(), event.sentence()].map(Field::from).into());
-    List::new(&["EVENT", "CLASS", "WAITS FOR"], rows.collect())
+    RowList::new(&["EVENT", "CLASS", "WAITS FOR"], rows.collect())
 }
 
-/// Lists bundles.
-pub fn bundles(found: &[Found]) -> List {
-    let row = |Found { path, head }: &Found| {
+pub fn bundles(found: &[FoundBundle]) -> RowList {
+    let row = |FoundBundle { path, head }: &FoundBundle| {
         let path = path.as_ref().map_or(Field::none("-"), |path| path.display().to_string().into());
         let text = |text: &String| Field::from(text.clone());
         vec![
@@ -113,5 +111,5 @@ pub fn bundles(found: &[Found]) -> List {
         ]
     };
     let names = ["BUNDLE", "KIND", "DATE", "ELAPSED", "SIZE", "ASKED", "SAYS"];
-    List::new(&names, found.iter().map(row).collect())
+    RowList::new(&names, found.iter().map(row).collect())
 }

@@ -6,12 +6,12 @@ use plumb_calibrate::Calibration;
 use plumb_foreign::figure::stamp;
 use plumb_foreign::{ForeignError, page, stored};
 use plumb_pages::figure_series;
-use plumb_pages::list::{self, List};
+use plumb_pages::list::{self, RowList};
 use plumb_pages::series::{self, Member};
 use plumb_record::figures::{FIGURES, FigureRow};
 use plumb_record::{FILE, Record};
 use plumb_report::{Document, html};
-use plumb_study::bundle::listing::{self, Found, REPORTS_BELOW};
+use plumb_study::bundle::listing::{self, FoundBundle, REPORTS_BELOW};
 use plumb_study::bundle::{ANALYSIS, CALIBRATION, Contents, REPORTS, RUNS, STUDY, json, run_record, text};
 use plumb_study::compare::{Comparison, compare};
 use plumb_study::provenance::Provenance;
@@ -24,29 +24,29 @@ const SERIES_MOST: usize = 200;
 
 /// A request that is refused: an HTTP status and one line.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct HttpRefusal {
     pub status: u16,
     pub line: String,
 }
 
-impl Refusal {
-    pub fn new(status: u16, line: impl Into<String>) -> Refusal {
-        Refusal { status, line: line.into() }
+impl HttpRefusal {
+    pub fn new(status: u16, line: impl Into<String>) -> HttpRefusal {
+        HttpRefusal { status, line: line.into() }
     }
 }
 
-impl From<StudyError> for Refusal {
-    fn from(error: StudyError) -> Refusal {
+impl From<StudyError> for HttpRefusal {
+    fn from(error: StudyError) -> HttpRefusal {
         let status = match error {
             StudyError::Sides { .. } | StudyError::Plan { .. } => 400,
             _ => 500,
         };
-        Refusal::new(status, error.to_string())
+        HttpRefusal::new(status, error.to_string())
     }
 }
 
 /// Directories whose bundles are served.
-pub struct Served {
+pub struct Site {
     pub program: Program,
     pub directories: Vec<PathBuf>,
 }
@@ -56,12 +56,12 @@ pub struct Named {
     /// Name of the directory; that of the N-th served directory follows `N!`, from 2 on. Empty for
     /// a command that left no bundle.
     pub id: String,
-    pub found: Found,
+    pub found: FoundBundle,
 }
 
-impl Served {
+impl Site {
     /// Returns all bundles, the oldest first.
-    pub fn found(&self) -> Result<Vec<Named>, Refusal> {
+    pub fn found(&self) -> Result<Vec<Named>, HttpRefusal> {
         let mut all = Vec::new();
         for (number, directory) in (1..).zip(&self.directories) {
             for found in listing::find(directory, self.program.kinds)? {
@@ -77,20 +77,20 @@ impl Served {
         Ok(all)
     }
 
-    pub fn bundles(&self) -> Result<List, Refusal> {
-        let found: Vec<Found> = self.found()?.into_iter().map(|named| named.found).collect();
+    pub fn bundles(&self) -> Result<RowList, HttpRefusal> {
+        let found: Vec<FoundBundle> = self.found()?.into_iter().map(|named| named.found).collect();
         Ok(list::bundles(&found))
     }
 
     /// Returns the directory of a bundle. Fails if the name leads elsewhere, or the bundle has a
     /// link.
-    pub fn path(&self, id: &str) -> Result<PathBuf, Refusal> {
+    pub fn path(&self, id: &str) -> Result<PathBuf, HttpRefusal> {
         let numbered = id.split_once('!').and_then(|(number, name)| {
             let number: usize = number.parse().ok()?;
             Some((self.directories.get(number.checked_sub(1).filter(|place| *place > 0)?)?, name))
         });
         let first = self.directories.first().map(|directory| (directory, id));
-        let unknown = || Refusal::new(404, format!("there is no bundle {id:?}; /bundles lists them"));
+        let unknown = || HttpRefusal::new(404, format!("there is no bundle {id:?}; /bundles lists them"));
         let (directory, name) = numbered.or(first).ok_or_else(unknown)?;
         let is_name = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', '\0']);
         let path = directory.join(REPORTS_BELOW).join(name);
@@ -100,21 +100,21 @@ impl Served {
         }
         match [path.clone(), path.join(RUNS)].iter().find_map(|inside| link_in(inside)) {
             Some(link) => {
-                Err(Refusal::new(403, format!("{} is a link, and none is followed", link.display())))
+                Err(HttpRefusal::new(403, format!("{} is a link, and none is followed", link.display())))
             }
             None => Ok(path),
         }
     }
 
-    fn require(&self, id: &str, kind: &str, has: bool, route: &str) -> Result<(), Refusal> {
+    fn require(&self, id: &str, kind: &str, has: bool, route: &str) -> Result<(), HttpRefusal> {
         match has {
             true => Ok(()),
-            false => Err(Refusal::new(404, format!("{id} is no {kind}: see /bundles/{id}/{route}"))),
+            false => Err(HttpRefusal::new(404, format!("{id} is no {kind}: see /bundles/{id}/{route}"))),
         }
     }
 
     /// Returns the record of a run or a calibration, as `plumb report BUNDLE --json` prints it.
-    pub fn record(&self, id: &str) -> Result<String, Refusal> {
+    pub fn record(&self, id: &str) -> Result<String, HttpRefusal> {
         let path = self.path(id)?;
         self.require(id, "run", !path.join(STUDY).is_file(), "analysis")?;
         if path.join(CALIBRATION).is_file() {
@@ -122,18 +122,18 @@ impl Served {
             return Ok(text(&path.join(CALIBRATION))?);
         }
         let record = run_record(&path)?.1.to_json();
-        Ok(record.map_err(|error| Refusal::new(500, error.to_string()))? + "\n")
+        Ok(record.map_err(|error| HttpRefusal::new(500, error.to_string()))? + "\n")
     }
 
     /// Returns the analysis of a study, as `plumb report BUNDLE --json` prints it.
-    pub fn analysis(&self, id: &str) -> Result<String, Refusal> {
+    pub fn analysis(&self, id: &str) -> Result<String, HttpRefusal> {
         let path = self.path(id)?;
         self.require(id, "study", path.join(STUDY).is_file(), "record")?;
         self.derived(&path, ANALYSIS)
     }
 
     /// Returns the page of a bundle, from its data.
-    pub fn report(&self, id: &str) -> Result<String, Refusal> {
+    pub fn report(&self, id: &str) -> Result<String, HttpRefusal> {
         let path = self.path(id)?;
         if path.join(STUDY).is_file() {
             return self.derived(&path, REPORTS[1]);
@@ -143,39 +143,39 @@ impl Served {
         }
         let (directory, record) = run_record(&path)?;
         let document = run_document(&directory, &record);
-        Ok(html::render(&document.map_err(|error| Refusal::new(500, error.to_string()))?))
+        Ok(html::render(&document.map_err(|error| HttpRefusal::new(500, error.to_string()))?))
     }
 
-    fn derived(&self, path: &Path, name: &str) -> Result<String, Refusal> {
+    fn derived(&self, path: &Path, name: &str) -> Result<String, HttpRefusal> {
         let (manifest, contents) = Contents::read(path, self.program.kinds)?;
         let derived = report::derive(&contents, manifest.evidence(), plumb_pages::study::rendered)?;
         let found = derived.files.into_iter().find(|(own, _)| *own == name);
-        found.map(|(_, text)| text).ok_or_else(|| Refusal::new(500, format!("a study has no {name}")))
+        found.map(|(_, text)| text).ok_or_else(|| HttpRefusal::new(500, format!("a study has no {name}")))
     }
 
     /// Compares two bundles, or arms as `ID:ARM`.
-    pub fn compare(&self, first: &str, second: &str) -> Result<Comparison, Refusal> {
+    pub fn compare(&self, first: &str, second: &str) -> Result<Comparison, HttpRefusal> {
         let [first, second] = [self.side(first)?, self.side(second)?];
         Ok(compare(&first, &second, self.program.kinds)?)
     }
 
-    fn side(&self, named: &str) -> Result<String, Refusal> {
+    fn side(&self, named: &str) -> Result<String, HttpRefusal> {
         match (self.path(named), named.rsplit_once(':')) {
             (Ok(path), _) => Ok(path.display().to_string()),
-            (Err(Refusal { status: 404, .. }), Some((id, arm))) => {
+            (Err(HttpRefusal { status: 404, .. }), Some((id, arm))) => {
                 Ok(format!("{}:{arm}", self.path(id)?.display()))
             }
             (Err(refusal), _) => Err(refusal),
         }
     }
 
-    pub fn comparison(&self, first: &str, second: &str) -> Result<String, Refusal> {
+    pub fn comparison(&self, first: &str, second: &str) -> Result<String, HttpRefusal> {
         Ok(json(&self.compare(first, second)?)?)
     }
 
     /// Returns the series of all runs of a workload. `figure` may be empty.
-    pub fn series(&self, figure: &str, workload: &str) -> Result<Document, Refusal> {
-        let figure = figure_named(figure).map_err(|line| Refusal::new(400, line))?;
+    pub fn series(&self, figure: &str, workload: &str) -> Result<Document, HttpRefusal> {
+        let figure = figure_named(figure).map_err(|line| HttpRefusal::new(400, line))?;
         let asks = |named: &Named| {
             let word = named.found.head.asked.split(' ').next();
             named.found.head.kind == "run" && (workload.is_empty() || word == Some(workload))
@@ -194,11 +194,11 @@ impl Served {
             all.push((path.display().to_string(), run_record(&path)?.1));
         }
         let (document, _) = series(all, figure, self.program.version)
-            .map_err(|error| Refusal::new(400, format!("{error}; ?workload= names one")))?;
+            .map_err(|error| HttpRefusal::new(400, format!("{error}; ?workload= names one")))?;
         Ok(document)
     }
 
-    pub fn health(&self) -> Result<Health, Refusal> {
+    pub fn health(&self) -> Result<Health, HttpRefusal> {
         Ok(Health::of(&self.program, &self.directories)?)
     }
 }
@@ -209,9 +209,9 @@ fn link_in(directory: &Path) -> Option<PathBuf> {
     entries.find(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())).map(|entry| entry.path())
 }
 
-fn calibration(path: &Path) -> Result<Document, Refusal> {
+fn calibration(path: &Path) -> Result<Document, HttpRefusal> {
     let refused =
-        |name: &str, why: String| Refusal::new(500, format!("{}: {why}", path.join(name).display()));
+        |name: &str, why: String| HttpRefusal::new(500, format!("{}: {why}", path.join(name).display()));
     let made = Calibration::from_json(&text(&path.join(CALIBRATION))?)
         .map_err(|error| refused(CALIBRATION, error.to_string()))?;
     let by =
@@ -239,7 +239,6 @@ pub fn figure_named(name: &str) -> Result<Option<&'static FigureRow>, String> {
     })
 }
 
-/// Error of a series.
 #[derive(Debug, thiserror::Error)]
 pub enum SeriesError {
     #[error("no report says how long its interval was")]

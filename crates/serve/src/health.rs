@@ -10,13 +10,13 @@ use plumb_events::clock;
 use plumb_host::device::space;
 use plumb_host::leftover::{Fate, Remains};
 use plumb_io::marked;
-use plumb_pages::list::{Field, List};
+use plumb_pages::list::{Field, RowList};
 use plumb_record::calendar::Moment;
 use plumb_report::table::{Column, Table, Tone};
 use plumb_report::{Document, Section, State, Summary, cells, text};
 use plumb_run::calibration_store;
 use plumb_study::StudyError;
-use plumb_study::bundle::listing::{self, Found, Progress, REPORTS_BELOW};
+use plumb_study::bundle::listing::{self, BundleProgress, FoundBundle, REPORTS_BELOW};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl Health {
         for one in &found {
             *counts.entry((one.head.kind.clone(), word_of(one.head.progress))).or_insert(0) += 1;
         }
-        let disturbed: Vec<&Found> =
+        let disturbed: Vec<&FoundBundle> =
             found.iter().filter(|one| one.head.headline.contains("DISTURBED")).collect();
         let mut topics = vec![arrival(now, newest.as_deref())];
         topics.extend(found.iter().filter_map(unfinished));
@@ -101,7 +101,7 @@ impl Health {
     }
 
     /// Returns the rows for a terminal and for programs.
-    pub fn list(&self) -> List {
+    pub fn list(&self) -> RowList {
         let row = |row: &Row| {
             let text = |text: &String| Field::from(text.clone());
             let bytes = row.bytes.map_or(Field::none(""), Field::bytes);
@@ -114,10 +114,9 @@ impl Health {
                 text(&row.says),
             ]
         };
-        List::new(&HEAD, self.topics.iter().map(row).collect())
+        RowList::new(&HEAD, self.topics.iter().map(row).collect())
     }
 
-    /// Builds the page.
     pub fn document(&self, version: &str) -> Document {
         let of_tone = |tone: Tone| self.topics.iter().filter(|row| row.tone == tone).collect::<Vec<_>>();
         let (bad, open) = (of_tone(Tone::Bad), of_tone(Tone::Open));
@@ -138,7 +137,7 @@ impl Health {
                 let bytes = row.bytes.map_or(String::new(), |bytes| plumb_units::Bytes(bytes).to_string());
                 table.row(cells![&row.name, &row.state, &row.since, bytes, &row.says]);
             }
-            Section::front(topic.replace(' ', "-"), topic.to_string()).table(table)
+            Section::front(topic.replace(' ', "-"), titled(topic)).table(table)
         };
         Document {
             title: "HEALTH of what measures".to_string(),
@@ -200,21 +199,27 @@ fn label(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn last<'f>(found: &[&'f Found]) -> impl Iterator<Item = &'f Found> {
+fn last<'f>(found: &[&'f FoundBundle]) -> impl Iterator<Item = &'f FoundBundle> {
     found[found.len().saturating_sub(ROWS_MOST)..].iter().copied()
 }
 
-fn shown(found: &Found) -> String {
+/// Returns a topic as a title.
+fn titled(topic: &str) -> String {
+    let mut letters = topic.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn shown(found: &FoundBundle) -> String {
     found.path.as_ref().map_or(String::new(), |path| path.display().to_string())
 }
 
-fn word_of(progress: Progress) -> &'static str {
+fn word_of(progress: BundleProgress) -> &'static str {
     match progress {
-        Progress::Ended => "ended",
-        Progress::InProgress => "in progress",
-        Progress::Interrupted => "interrupted",
-        Progress::Killed => "killed",
-        Progress::EndedEarly => "ended early",
+        BundleProgress::Ended => "ended",
+        BundleProgress::InProgress => "in progress",
+        BundleProgress::Interrupted => "interrupted",
+        BundleProgress::Killed => "killed",
+        BundleProgress::EndedEarly => "ended early",
     }
 }
 
@@ -230,12 +235,12 @@ fn arrival(now: Duration, newest: Option<&str>) -> Row {
     Row { since: newest.unwrap_or_default().to_string(), says, ..Row::new(ARRIVAL, "bundles", state, tone) }
 }
 
-fn unfinished(found: &Found) -> Option<Row> {
+fn unfinished(found: &FoundBundle) -> Option<Row> {
     let tone = match found.head.progress {
-        Progress::InProgress => Tone::Plain,
-        Progress::Interrupted => Tone::Open,
-        Progress::Killed => Tone::Bad,
-        Progress::Ended | Progress::EndedEarly => return None,
+        BundleProgress::InProgress => Tone::Plain,
+        BundleProgress::Interrupted => Tone::Open,
+        BundleProgress::Killed => Tone::Bad,
+        BundleProgress::Ended | BundleProgress::EndedEarly => return None,
     };
     let row = Row::new("unfinished", shown(found), word_of(found.head.progress), tone);
     Some(Row { since: found.head.date.clone(), says: found.head.headline.clone(), ..row })
@@ -259,7 +264,7 @@ fn leftovers(program: &Program, directories: &[PathBuf]) -> Vec<Row> {
 }
 
 /// Returns the newest calibration of each device, from bundles and from the served directories.
-fn calibrations(found: &[Found], directories: &[PathBuf]) -> Vec<Row> {
+fn calibrations(found: &[FoundBundle], directories: &[PathBuf]) -> Vec<Row> {
     let mut newest: BTreeMap<String, Row> = BTreeMap::new();
     let mut add = |device: &str, since: &str, is_settled: bool, says: String| {
         if newest.get(device).is_some_and(|known| known.since.as_str() >= since) {

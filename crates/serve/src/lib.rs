@@ -27,7 +27,7 @@ mod server;
 
 pub use answer::{SeriesError, figure_named, run_document, series};
 pub use health::Health;
-pub use server::{ServeError, Server};
+pub use server::{BundleServer, ServeError};
 
 use plumb_host::leftover::Leftover;
 use plumb_study::vocabulary::Kinds;

@@ -7,17 +7,16 @@
 //! The page has no script. Each word of the search must be somewhere: in the path, the name, the
 //! question, the machine, the date or the verdict.
 
-use crate::answer::{Named, Refusal, Served};
+use crate::answer::{HttpRefusal, Named, Site};
 use crate::request::{Fields, encoded};
-use crate::route::Asked;
 use plumb_pages::list::Field;
 use plumb_report::html::{STYLE, escape};
-use plumb_study::bundle::listing::{Head, Progress};
+use plumb_study::bundle::listing::{BundleHead, BundleProgress};
 use std::collections::BTreeSet;
 
 /// Rows of a page at most, the newest.
 const ROWS_MOST: usize = 500;
-const TITLES: [&str; 8] = ["Bundle", "Kind", "Date", "Elapsed", "Machine", "Asked", "Says", "Compare"];
+const TITLES: [&str; 8] = ["Compare", "Bundle", "Kind", "Date", "Elapsed", "Machine", "RouteRequest", "Says"];
 /// Fields of the page's query.
 pub const TAKES: &[&str] = &["q", "kind", "verdict", "machine", "from", "to", "a"];
 const FILTERS: [&str; 6] = ["q", "kind", "verdict", "machine", "from", "to"];
@@ -43,9 +42,8 @@ pub fn style() -> String {
 }
 
 /// Renders the list of the bundles that the filters leave, the newest first.
-pub fn bundles(served: &Served, asked: &Asked) -> Result<String, Refusal> {
+pub fn bundles(served: &Site, fields: &Fields) -> Result<String, HttpRefusal> {
     let all = served.found()?;
-    let fields = &asked.fields;
     let kept: Vec<&Named> = all.iter().rev().filter(|named| keeps(fields, named)).collect();
     let mut html = "<header><h1>Bundles</h1>".to_string();
     html.push_str(&form(fields, &all));
@@ -77,7 +75,6 @@ pub fn bundles(served: &Served, asked: &Asked) -> Result<String, Refusal> {
     Ok(page("Bundles", &(nav(&all) + "<main>\n" + &html + "</main>\n")))
 }
 
-/// Renders an error.
 pub fn refused(line: &str) -> String {
     let body = format!(
         "<main><h1>plumb</h1><p class=\"state invalid\">{}</p><p>{}</p></main>\n",
@@ -209,17 +206,17 @@ fn row(Named { id, found }: &Named, fields: &Fields) -> String {
     let question = if head.question.is_empty() {
         String::new()
     } else {
-        format!("<br><small>{}</small>", escape(&head.question))
+        format!("<small>{}</small>", escape(&head.question))
     };
     let cells = [
-        ("", name),
+        ("", compares),
+        ("name", name),
         ("", escape(&head.kind)),
         ("", escape(&date)),
         ("number", escape(&elapsed)),
         ("", escape(&head.machine)),
         ("wrapped", escape(&head.asked)),
-        (tone(head), escape(&head.headline) + &question),
-        ("", compares),
+        (tone(head), format!("<span>{}{question}</span>", escape(&head.headline))),
     ];
     let cell = |(title, (class, text)): (&str, (&str, String))| {
         format!("<td class=\"{class}\" data-label=\"{title}\">{text}</td>")
@@ -227,14 +224,14 @@ fn row(Named { id, found }: &Named, fields: &Fields) -> String {
     format!("<tr>{}</tr>\n", TITLES.into_iter().zip(cells).map(cell).collect::<String>())
 }
 
-fn tone(head: &Head) -> &'static str {
+fn tone(head: &BundleHead) -> &'static str {
     match (head.progress, verdict(&head.headline)) {
-        (Progress::Ended, "PROVED" | "PROVED EQUAL" | "VALID" | "SETTLED")
+        (BundleProgress::Ended, "PROVED" | "PROVED EQUAL" | "VALID" | "SETTLED")
             if !head.headline.contains("DISTURBED") =>
         {
             "wrapped says-good"
         }
-        (Progress::Ended, "INVALID" | "IMPOSSIBLE" | "REFUTED" | "UNSTABLE") => "wrapped says-bad",
+        (BundleProgress::Ended, "INVALID" | "IMPOSSIBLE" | "REFUTED" | "UNSTABLE") => "wrapped says-bad",
         _ => "wrapped says-open",
     }
 }

@@ -4,36 +4,36 @@
 //! to 127.0.0.1 (DNS rebinding) it could read the answers, so `Host` must be a loopback address or
 //! `localhost`. `Origin`, if a browser sends it, must be the same one.
 
-use crate::answer::Refusal;
+use crate::answer::HttpRefusal;
 use axum::http::header::{CONTENT_LENGTH, HOST, ORIGIN, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, HeaderName, Uri};
 use std::net::IpAddr;
 
 /// Checks the head of a request. Fails if it comes from elsewhere, or a body follows.
-pub fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-    let host = one(headers, HOST)?.ok_or_else(|| Refusal::new(400, "the request has no Host"))?;
+pub fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRefusal> {
+    let host = one(headers, HOST)?.ok_or_else(|| HttpRefusal::new(400, "the request has no Host"))?;
     let named = uri.authority().map(|authority| authority.as_str());
     if !is_loopback(host) || named.is_some_and(|named| !is_loopback(named)) {
-        return Err(Refusal::new(
+        return Err(HttpRefusal::new(
             403,
             "Host is none of this machine's own: expected 127.0.0.1, [::1] or localhost",
         ));
     }
     let origin = one(headers, ORIGIN)?;
     if origin.is_some_and(|origin| !origin.eq_ignore_ascii_case(&format!("http://{host}"))) {
-        return Err(Refusal::new(403, "Origin is another site's"));
+        return Err(HttpRefusal::new(403, "Origin is another site's"));
     }
     let is_empty = one(headers, CONTENT_LENGTH)?.is_none_or(|length| length.trim() == "0");
     match is_empty && !headers.contains_key(TRANSFER_ENCODING) {
         true => Ok(()),
-        false => Err(Refusal::new(413, "the request has a body, and no route takes one")),
+        false => Err(HttpRefusal::new(413, "the request has a body, and no route takes one")),
     }
 }
 
 /// Returns the only header of a name. Fails if there are two, which programs read differently.
-fn one(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Refusal> {
+fn one(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, HttpRefusal> {
     let mut all = headers.get_all(&name).iter();
-    let refused = |why: &str| Refusal::new(400, format!("the header {name} {why}"));
+    let refused = |why: &str| HttpRefusal::new(400, format!("the header {name} {why}"));
     match (all.next(), all.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => value.to_str().map(Some).map_err(|_| refused("is no text")),
@@ -60,24 +60,23 @@ fn is_port(text: &str) -> bool {
     text.strip_prefix(':').is_some_and(|port| port.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// Fields of a query.
 #[derive(Debug, Default)]
 pub struct Fields(Vec<(String, String)>);
 
 impl Fields {
     /// Parses a query. Fails on a name that the route does not take, or one that is given twice.
-    pub fn parse(query: &str, takes: &[&str]) -> Result<Fields, Refusal> {
+    pub fn parse(query: &str, takes: &[&str]) -> Result<Fields, HttpRefusal> {
         let mut fields: Vec<(String, String)> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let decoded = |text| decoded(text).ok_or_else(|| Refusal::new(400, "the query is no UTF-8"));
+            let decoded = |text| decoded(text).ok_or_else(|| HttpRefusal::new(400, "the query is no UTF-8"));
             let (name, value) = (decoded(name)?, decoded(value)?);
             if !takes.contains(&name.as_str()) {
                 let known = if takes.is_empty() { "none".to_string() } else { takes.join(", ") };
-                return Err(Refusal::new(400, format!("the route takes no {name:?}, it takes {known}")));
+                return Err(HttpRefusal::new(400, format!("the route takes no {name:?}, it takes {known}")));
             }
             if fields.iter().any(|(known, _)| *known == name) {
-                return Err(Refusal::new(400, format!("{name} is given twice")));
+                return Err(HttpRefusal::new(400, format!("{name} is given twice")));
             }
             fields.push((name, value));
         }
@@ -90,9 +89,9 @@ impl Fields {
     }
 
     /// Returns a value. Fails if it is not given.
-    pub fn require(&self, name: &str) -> Result<&str, Refusal> {
+    pub fn require(&self, name: &str) -> Result<&str, HttpRefusal> {
         let value = self.get(name);
-        let missing = || Refusal::new(400, format!("?{name}= is missing"));
+        let missing = || HttpRefusal::new(400, format!("?{name}= is missing"));
         (!value.is_empty()).then_some(value).ok_or_else(missing)
     }
 }

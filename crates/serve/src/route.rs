@@ -1,6 +1,6 @@
 //! The table of routes: path, fields of the query, answer, and the text of `/openapi.json`.
 
-use crate::answer::{Refusal, Served};
+use crate::answer::{HttpRefusal, Site};
 use crate::page;
 use crate::request::Fields;
 use plumb_pages::list;
@@ -8,7 +8,7 @@ use plumb_report::html;
 use serde_json::{Map, Value, json};
 
 /// A request after its checks.
-pub struct Asked {
+pub struct RouteRequest {
     /// Name of a bundle; empty for a route without one.
     pub id: String,
     pub fields: Fields,
@@ -22,7 +22,6 @@ pub enum Media {
     Style,
     /// A report, which has scripts of its own.
     Report,
-    /// A page without scripts.
     Page,
 }
 
@@ -45,7 +44,7 @@ pub struct Route {
     pub media: Media,
     /// The command that prints the same, or the content.
     pub says: &'static str,
-    pub answer: fn(&Served, &Asked) -> Result<String, Refusal>,
+    pub answer: fn(&Site, &RouteRequest) -> Result<String, HttpRefusal>,
 }
 
 const fn route(
@@ -53,7 +52,7 @@ const fn route(
     takes: &'static [&'static str],
     media: Media,
     says: &'static str,
-    answer: fn(&Served, &Asked) -> Result<String, Refusal>,
+    answer: fn(&Site, &RouteRequest) -> Result<String, HttpRefusal>,
 ) -> Route {
     Route { path, takes, media, says, answer }
 }
@@ -97,7 +96,9 @@ pub const ROUTES: &[Route] = &[
         Ok(served.health()?.metrics())
     }),
     route("/openapi.json", &[], Media::Json, "This table", |served, _| Ok(openapi(served.program.version))),
-    route("/", page::TAKES, Media::Page, "The list of bundles", page::bundles),
+    route("/", page::TAKES, Media::Page, "The list of bundles", |site, asked| {
+        page::bundles(site, &asked.fields)
+    }),
     route("/pages/compare", SIDES, Media::Report, "The page of a comparison", |served, asked| {
         let comparison = served.compare(asked.fields.require("a")?, asked.fields.require("b")?)?;
         Ok(html::render(&plumb_pages::compare::document(&comparison)))

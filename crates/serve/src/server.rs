@@ -7,9 +7,9 @@
 //!
 //! Rejected: connections that are kept alive. On loopback a new one costs less than a millisecond.
 
-use crate::answer::{Refusal, Served};
+use crate::answer::{HttpRefusal, Site};
 use crate::request::{Fields, check};
-use crate::route::{Asked, Media, ROUTES};
+use crate::route::{Media, ROUTES, RouteRequest};
 use crate::{Program, page};
 use axum::Router;
 use axum::body::Body;
@@ -34,7 +34,6 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-/// Open connections at most.
 const CONNECTIONS_MOST: usize = 64;
 /// Bytes of a request's head at most. A browser sends about 1 KiB.
 const HEAD_BYTES_MOST: usize = 16 << 10;
@@ -65,16 +64,20 @@ pub enum ServeError {
 }
 
 /// A server that listens and has not answered yet.
-pub struct Server {
+pub struct BundleServer {
     listener: TcpListener,
     address: SocketAddr,
-    served: Served,
+    served: Site,
 }
 
-impl Server {
+impl BundleServer {
     /// Listens on a loopback address, `IP:PORT`. Fails for any other one, and for a directory that
     /// is none.
-    pub fn listen(given: &str, directories: Vec<PathBuf>, program: Program) -> Result<Server, ServeError> {
+    pub fn listen(
+        given: &str,
+        directories: Vec<PathBuf>,
+        program: Program,
+    ) -> Result<BundleServer, ServeError> {
         let address: SocketAddr =
             given.parse().map_err(|_| ServeError::Address { given: given.to_string() })?;
         if !address.ip().is_loopback() {
@@ -87,7 +90,7 @@ impl Server {
         let listener = TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        Ok(Server { listener, address, served: Served { program, directories } })
+        Ok(BundleServer { listener, address, served: Site { program, directories } })
     }
 
     /// Returns the address, with the port that the kernel chose for port 0.
@@ -140,7 +143,7 @@ async fn connection(stream: TcpStream, router: Router) {
     let _ = tokio::time::timeout(CONNECTION_TIME, serving).await;
 }
 
-fn router(served: Arc<Served>) -> Router {
+fn router(served: Arc<Site>) -> Router {
     let mut router = Router::new();
     let renderers = Arc::new(Semaphore::new(RENDERERS));
     for route in ROUTES {
@@ -155,7 +158,7 @@ fn router(served: Arc<Served>) -> Router {
                 let body = move || {
                     let _permit = permit;
                     let fields = Fields::parse(&query, route.takes)?;
-                    (route.answer)(&served, &Asked { id, fields })
+                    (route.answer)(&served, &RouteRequest { id, fields })
                 };
                 answer(route.media, body).await
             }
@@ -163,7 +166,7 @@ fn router(served: Arc<Served>) -> Router {
         router = router.route(route.path, get(answer));
     }
     let unknown =
-        || async { refusal(&Refusal::new(404, "there is no such route; /openapi.json lists them")) };
+        || async { refusal(&HttpRefusal::new(404, "there is no such route; /openapi.json lists them")) };
     router.fallback(unknown).layer(middleware::from_fn(checked))
 }
 
@@ -185,7 +188,10 @@ async fn checked(request: Request, next: Next) -> Response {
     response
 }
 
-async fn answer(media: Media, body: impl FnOnce() -> Result<String, Refusal> + Send + 'static) -> Response {
+async fn answer(
+    media: Media,
+    body: impl FnOnce() -> Result<String, HttpRefusal> + Send + 'static,
+) -> Response {
     match tokio::task::spawn_blocking(body).await {
         Ok(Ok(body)) => response(StatusCode::OK, media, body),
         // A person reads a page, also one of an error.
@@ -195,11 +201,11 @@ async fn answer(media: Media, body: impl FnOnce() -> Result<String, Refusal> + S
         }
         Ok(Err(refused)) => refusal(&refused),
         // The message of a panic is on standard error.
-        Err(_) => refusal(&Refusal::new(500, "this is a bug: the answer failed")),
+        Err(_) => refusal(&HttpRefusal::new(500, "this is a bug: the answer failed")),
     }
 }
 
-fn refusal(refused: &Refusal) -> Response {
+fn refusal(refused: &HttpRefusal) -> Response {
     let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response(status, Media::Json, format!("{:#}\n", json!({ "error": refused.line })))
 }
@@ -217,7 +223,7 @@ fn response(status: StatusCode, media: Media, body: String) -> Response {
 }
 
 /// Returns the content-security-policy. A report may run the scripts of this program: each by its
-/// hash, so that no text of a bundle is ever a script. Its figures are laid out by style attributes.
+/// hash, so that no text of a bundle is ever a script. Style attributes lay out its figures.
 fn policy(media: Media) -> String {
     let allowed = match media {
         Media::Json | Media::Metrics | Media::Style => String::new(),

@@ -1,6 +1,6 @@
 //! `plumb list`: the rows of each table of the program, and a directory's tables and bundles.
 
-use crate::arguments::{List as ListOf, Listing};
+use crate::arguments::{List, Listing};
 use crate::command::serve::PROGRAM;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -11,7 +11,7 @@ use crate::{database, document};
 use plumb_engine::Settings;
 use plumb_engine::storage::control::{Catalog, Index, IndexColumn, SegmentExtent};
 use plumb_engine::storage::tablespace::Purpose;
-use plumb_pages::list::{self, Field, List};
+use plumb_pages::list::{self, Field, RowList};
 use plumb_serve::Health;
 use plumb_study::StudyError;
 use plumb_study::bundle::listing;
@@ -20,17 +20,17 @@ use plumb_types::Schema;
 use plumb_workload::{Parameter, WORKLOADS, Workload};
 
 /// Prints the list as columns or JSON. Fails if tables are requested and there is no database.
-pub fn run(arguments: &ListOf) -> Result<Outcome, Failure> {
+pub fn run(arguments: &List) -> Result<Outcome, Failure> {
     let mut list = match arguments.what {
         Listing::Workloads => workloads(),
         Listing::Studies => studies()?,
         Listing::Claims => claims()?,
         Listing::Settings => list::settings(),
         Listing::Events => list::events(),
-        Listing::Statistics => List::of_texts(document::statistics_list()),
-        Listing::Streams => List::of_texts(document::streams_list()),
-        Listing::Rules => List::of_texts(document::rules_list()),
-        Listing::Reasons => List::of_texts(document::reasons_list()),
+        Listing::Statistics => RowList::of_texts(document::statistics_list()),
+        Listing::Streams => RowList::of_texts(document::streams_list()),
+        Listing::Rules => RowList::of_texts(document::rules_list()),
+        Listing::Reasons => RowList::of_texts(document::reasons_list()),
         Listing::Bundles if arguments.health => {
             Health::of(&PROGRAM, std::slice::from_ref(&arguments.path))?.list()
         }
@@ -47,7 +47,7 @@ pub fn run(arguments: &ListOf) -> Result<Outcome, Failure> {
     if arguments.json {
         return output::print(&list.to_json()).map(|()| Outcome::Fine);
     }
-    let List { head, rows } = list;
+    let RowList { head, rows } = list;
     let text = match arguments.what {
         _ if rows.is_empty() && all > 0 => format!("none of {all} rows has that\n"),
         Listing::Tables if rows.is_empty() => "the database has no table\n".to_string(),
@@ -64,7 +64,7 @@ pub fn run(arguments: &ListOf) -> Result<Outcome, Failure> {
     output::print(&text).map(|()| Outcome::Fine)
 }
 
-fn workloads() -> List {
+fn workloads() -> RowList {
     let row = |workload: &&Workload| {
         let parameter = |parameter: &Parameter| match parameter.default {
             Some(default) => format!("{}={default}", parameter.name),
@@ -73,10 +73,10 @@ fn workloads() -> List {
         let parameters: Vec<String> = workload.parameters.iter().map(parameter).collect();
         vec![workload.name.into(), workload.help.into(), parameters.join(", ").into()]
     };
-    List::new(&["WORKLOAD", "DOES", "PARAMETERS"], WORKLOADS.iter().map(row).collect())
+    RowList::new(&["WORKLOAD", "DOES", "PARAMETERS"], WORKLOADS.iter().map(row).collect())
 }
 
-fn studies() -> Result<List, Failure> {
+fn studies() -> Result<RowList, Failure> {
     let mut rows = Vec::new();
     for study in catalog::all(KINDS).map_err(StudyError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
@@ -89,20 +89,20 @@ fn studies() -> Result<List, Failure> {
         let [arms, blocks, size] = [(); 3].map(|()| Field::none("-"));
         rows.push(vec![suite.name.into(), arms, blocks, size, asks.into()]);
     }
-    Ok(List::new(&["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"], rows))
+    Ok(RowList::new(&["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"], rows))
 }
 
-fn claims() -> Result<List, Failure> {
+fn claims() -> Result<RowList, Failure> {
     let claims = plumb_audit::catalog::all().map_err(|error| Failure::run(error.to_string()))?;
     let row = |claim: plumb_audit::PublishedClaim| {
         let source = claim.source;
         let columns = [claim.name, source.date, source.author, claim.statement];
         columns.map(Field::from).into_iter().collect()
     };
-    Ok(List::new(&["CLAIM", "DATE", "AUTHOR", "SAYS"], claims.into_iter().map(row).collect()))
+    Ok(RowList::new(&["CLAIM", "DATE", "AUTHOR", "SAYS"], claims.into_iter().map(row).collect()))
 }
 
-fn tables(catalog: &Catalog) -> List {
+fn tables(catalog: &Catalog) -> RowList {
     let head =
         ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
     let mut rows = Vec::new();
@@ -149,7 +149,7 @@ fn tables(catalog: &Catalog) -> List {
             rows.push(row(format!("  {}", index.name), kind, &index.extents, key(&index.columns, &names)));
         }
     }
-    List::new(&head, rows)
+    RowList::new(&head, rows)
 }
 
 fn names(schema: &Schema) -> Vec<String> {

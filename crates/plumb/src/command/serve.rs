@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::targets::{KINDS, LEFTOVERS};
 use plumb_postgres::leftover::journals;
-use plumb_serve::{Program, ServeError, Server};
+use plumb_serve::{BundleServer, Program, ServeError};
 
 /// The program as its answers know it.
 pub const PROGRAM: Program =
@@ -18,7 +18,8 @@ pub fn run(arguments: &ServeOf) -> Result<Outcome, Failure> {
         ServeError::Address { .. } | ServeError::NotLoopback { .. } => Failure::usage(error.to_string()),
         error => Failure::run(error.to_string()),
     };
-    let server = Server::listen(&arguments.listen, arguments.directories.clone(), PROGRAM).map_err(failed)?;
+    let server =
+        BundleServer::listen(&arguments.listen, arguments.directories.clone(), PROGRAM).map_err(failed)?;
     output::print(&format!("http://{}/\n", server.address()))?;
     server.run().map_err(failed)?;
     Ok(Outcome::Fine)

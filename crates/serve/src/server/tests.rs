@@ -11,7 +11,8 @@ const PROGRAM: Program = Program { kinds: &[], leftovers: &[], journals: Vec::ne
 
 /// Serves a directory until the tests end; returns the address.
 fn served(directory: &Path) -> SocketAddr {
-    let server = Server::listen("127.0.0.1:0", vec![directory.to_path_buf()], PROGRAM).expect("it listens");
+    let server =
+        BundleServer::listen("127.0.0.1:0", vec![directory.to_path_buf()], PROGRAM).expect("it listens");
     let address = server.address();
     std::thread::spawn(|| server.run());
     address
@@ -47,14 +48,14 @@ fn bundle(directory: &Path, name: &str, text: &str) {
 #[test]
 fn only_loopback_is_listened_on() {
     for given in ["0.0.0.0:0", "10.0.0.1:80", "[::]:0", "192.168.1.1:1"] {
-        let error = Server::listen(given, vec![".".into()], PROGRAM).err().expect("refused");
+        let error = BundleServer::listen(given, vec![".".into()], PROGRAM).err().expect("refused");
         assert!(matches!(error, ServeError::NotLoopback { .. }), "{error}");
     }
     for given in ["localhost:80", "127.0.0.1", "", "1"] {
-        let error = Server::listen(given, vec![".".into()], PROGRAM).err().expect("refused");
+        let error = BundleServer::listen(given, vec![".".into()], PROGRAM).err().expect("refused");
         assert!(matches!(error, ServeError::Address { .. }), "{error}");
     }
-    let error = Server::listen("127.0.0.1:0", vec!["missing".into()], PROGRAM).err().expect("refused");
+    let error = BundleServer::listen("127.0.0.1:0", vec!["missing".into()], PROGRAM).err().expect("refused");
     assert!(error.to_string().contains("missing"), "{error}");
 }
 

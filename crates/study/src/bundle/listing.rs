@@ -37,7 +37,6 @@ use std::time::UNIX_EPOCH;
 pub const REPORTS_BELOW: &str = "plumb-reports";
 /// File with a line for each command that ended early.
 pub const ENDED_EARLY: &str = "ended-early.jsonl";
-/// File of the index.
 pub const INDEX: &str = "heads.json";
 /// New rows from which on the index is written.
 pub const INDEX_FROM: usize = 64;
@@ -46,15 +45,15 @@ const INDEX_FORM: &str = concat!("1 of plumb ", env!("CARGO_PKG_VERSION"));
 
 /// A line of the history: a command, with its bundle if it wrote one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundBundle {
     /// Directory of the bundle; none if the command ended early.
     pub path: Option<PathBuf>,
-    pub head: Head,
+    pub head: BundleHead,
 }
 
 /// Answers about a bundle that its list needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct BundleHead {
     /// Kind: `run`, `study` or `calibration`.
     pub kind: String,
     /// Time of the last write, `2026-02-01T10:00:00Z`.
@@ -67,19 +66,16 @@ pub struct Head {
     pub headline: String,
     /// Bytes of all its files.
     pub bytes: Option<u64>,
-    /// Question of a study.
     pub question: String,
-    /// Name of the machine.
     pub machine: String,
-    /// Device of a calibration.
     pub device: String,
-    pub progress: Progress,
+    pub progress: BundleProgress,
 }
 
-/// Progress of the command that makes a bundle.
+/// BundleProgress of the command that makes a bundle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Progress {
+pub enum BundleProgress {
     #[default]
     Ended,
     /// A process holds the bundle.
@@ -91,7 +87,7 @@ pub enum Progress {
     EndedEarly,
 }
 
-impl Head {
+impl BundleHead {
     pub fn elapsed(&self) -> Option<Nanos> {
         self.elapsed_ns.map(Nanos)
     }
@@ -107,12 +103,12 @@ type Stamp = [(u64, i64, i64); 3];
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Index {
     form: String,
-    heads: BTreeMap<String, (Stamp, Head)>,
+    heads: BTreeMap<String, (Stamp, BundleHead)>,
 }
 
 /// Returns the bundles in `plumb-reports` below a directory and the commands that ended early
 /// there, the oldest first. A missing directory has none.
-pub fn find(directory: &Path, kinds: &Kinds) -> Result<Vec<Found>, StudyError> {
+pub fn find(directory: &Path, kinds: &Kinds) -> Result<Vec<FoundBundle>, StudyError> {
     let reports = directory.join(REPORTS_BELOW);
     if !reports.exists() {
         return Ok(Vec::new());
@@ -135,15 +131,15 @@ pub fn find(directory: &Path, kinds: &Kinds) -> Result<Vec<Found>, StudyError> {
                 head
             }
         };
-        if let (Some(name), Some(stamp), Progress::Ended) = (name, stamp, head.progress) {
+        if let (Some(name), Some(stamp), BundleProgress::Ended) = (name, stamp, head.progress) {
             index.heads.insert(name, (stamp, head.clone()));
         }
-        found.push(Found { path: Some(path), head });
+        found.push(FoundBundle { path: Some(path), head });
     }
     if fresh.min(index.heads.len()) >= INDEX_FROM {
         write_index(&reports, &index);
     }
-    found.extend(ended_early(&reports).into_iter().map(|head| Found { path: None, head }));
+    found.extend(ended_early(&reports).into_iter().map(|head| FoundBundle { path: None, head }));
     found.sort_by(|one, two| (&one.head.date, &one.path).cmp(&(&two.head.date, &two.path)));
     Ok(found)
 }
@@ -170,7 +166,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some([fs::symlink_metadata(path).ok()?, report, first].map(of))
 }
 
-fn head(path: &Path, kinds: &Kinds) -> Option<Head> {
+fn head(path: &Path, kinds: &Kinds) -> Option<BundleHead> {
     let held = Directory::open(path).ok()?;
     let of_kinds = [(STUDY, "study"), (CALIBRATION, "calibration"), (FILE, "run")];
     let is_file = |name: &str| held.kind(name) == Some(EntryKind::File);
@@ -182,11 +178,11 @@ fn head(path: &Path, kinds: &Kinds) -> Option<Head> {
     let report = REPORTS[0];
     let dated = if is_file(report) { report } else { file };
     let since = fs::symlink_metadata(path.join(dated)).ok()?.modified().ok()?;
-    let mut head = Head {
+    let mut head = BundleHead {
         kind: kind.to_string(),
         date: Moment::of(since.duration_since(UNIX_EPOCH).ok()?).iso(),
         bytes: Some(bytes_in(path)),
-        ..Head::default()
+        ..BundleHead::default()
     };
     // A study that has not ended has no report.
     match headline(&text(report).unwrap_or_default()) {
@@ -209,15 +205,15 @@ fn head(path: &Path, kinds: &Kinds) -> Option<Head> {
     Some(head)
 }
 
-fn progress(path: &Path, is_marked: bool, has_end: bool) -> Progress {
+fn progress(path: &Path, is_marked: bool, has_end: bool) -> BundleProgress {
     match (is_marked && abandoned(&path.join(MARK)).is_none(), has_end) {
-        (true, _) => Progress::InProgress,
-        (false, true) => Progress::Interrupted,
-        (false, false) => Progress::Killed,
+        (true, _) => BundleProgress::InProgress,
+        (false, true) => BundleProgress::Interrupted,
+        (false, false) => BundleProgress::Killed,
     }
 }
 
-fn of_run(head: &mut Head, text: Option<String>) {
+fn of_run(head: &mut BundleHead, text: Option<String>) {
     let Some(record) = text.and_then(|text| Record::from_json(&text).ok()) else { return };
     head.asked = beside_defaults(&record);
     head.elapsed_ns = Some(record.header.elapsed_ns);
@@ -225,7 +221,7 @@ fn of_run(head: &mut Head, text: Option<String>) {
 }
 
 /// Adds the name of a study with its factors, `io=none,setall`, its question and its machine.
-fn of_study(head: &mut Head, study: Option<String>, environment: Option<String>, kinds: &Kinds) {
+fn of_study(head: &mut BundleHead, study: Option<String>, environment: Option<String>, kinds: &Kinds) {
     let environment: Value =
         environment.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     head.machine = environment["host"]["name"].as_str().unwrap_or_default().to_string();
@@ -276,22 +272,22 @@ fn bytes_in(directory: &Path) -> u64 {
 }
 
 /// Reads the commands that ended early, in order.
-fn ended_early(reports: &Path) -> Vec<Head> {
+fn ended_early(reports: &Path) -> Vec<BundleHead> {
     let read = Directory::open(reports).and_then(|held| held.read(ENDED_EARLY, outside::TEXT_MOST));
     let bytes = read.ok().flatten().unwrap_or_default();
     String::from_utf8_lossy(&bytes).lines().filter_map(early).collect()
 }
 
-fn early(line: &str) -> Option<Head> {
+fn early(line: &str) -> Option<BundleHead> {
     let found: Value = serde_json::from_str(line).ok()?;
     let text = |name: &str| Some(found[name].as_str()?.to_string());
-    Some(Head {
+    Some(BundleHead {
         kind: text("kind")?,
         date: text("date")?,
         asked: text("command")?,
         headline: text("why")?,
-        progress: Progress::EndedEarly,
-        ..Head::default()
+        progress: BundleProgress::EndedEarly,
+        ..BundleHead::default()
     })
 }
 
