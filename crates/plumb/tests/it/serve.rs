@@ -1,6 +1,6 @@
 //! `plumb serve`: every route answers what the program prints, and a signal ends it at once.
 
-use crate::program::{command, fine, names, plumb, refused};
+use crate::program::{command, fine, names, plumb, refused, wait_until};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -125,4 +125,30 @@ fn a_signal_ends_the_server_at_once_and_nothing_is_left() {
     assert!(code == 2 && line.contains("listens on loopback alone"), "{line}");
     let (code, line) = refused(directory.path(), ["list", "tables", "--health"]);
     assert!(code == 2 && line.contains("--health"), "{line}");
+}
+
+#[test]
+fn health_tells_a_study_in_progress_from_one_that_was_interrupted_or_killed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let health = |rest: &[&str]| fine(here, ["list", "bundles", "--health"].iter().chain(rest));
+    assert!(health(&[]).contains("NOTHING ARRIVING"), "{}", health(&[]));
+    for (signal, state) in [("-INT", "interrupted"), ("-KILL", "killed")] {
+        let study = ["compare-commands", "sleep 0.02", "sleep 0.03", "--blocks", "500"];
+        let mut starting = command(here);
+        starting.args(study).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = starting.spawn().expect("the program starts");
+        let running = ["--where", "unfinished", "--where", "in progress"];
+        wait_until("a bundle in progress with a run", || {
+            let reports = here.join("plumb-reports");
+            let has_run = |name: &String| reports.join(name).join("runs/0003.json").is_file();
+            let is_new = reports.is_dir() && names(&reports).last().is_some_and(has_run);
+            is_new && health(&running).contains("in progress")
+        });
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
+        child.wait().expect("it ends");
+        let found = health(&["--where", "unfinished", "--where", state]);
+        assert!(found.contains("plumb-reports/") && !health(&running).contains("in progress"), "{found}");
+    }
 }

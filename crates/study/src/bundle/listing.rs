@@ -15,7 +15,7 @@
 //!
 //! Limits: a bundle changed without any trace in these times keeps its row. No link is followed.
 
-use super::{CALIBRATION, END, ENVIRONMENT, REPORTS, STUDY};
+use super::{CALIBRATION, END, ENVIRONMENT, EndFile, REPORTS, STUDY, Stop};
 use crate::provenance::Provenance;
 use crate::vocabulary::Kinds;
 use crate::{StudyError, definition};
@@ -184,14 +184,13 @@ fn head(path: &Path, kinds: &Kinds) -> Option<BundleHead> {
         bytes: Some(bytes_in(path)),
         ..BundleHead::default()
     };
-    // A study that has not ended has no report.
-    match headline(&text(report).unwrap_or_default()) {
-        Some(headline) => head.headline = headline,
-        None => {
-            head.headline = "not ended: plumb study --resume goes on".to_string();
-            head.progress = progress(path, is_file(MARK), is_file(END));
-        }
+    // A study that was killed has no report.
+    let headline = headline(&text(report).unwrap_or_default());
+    if kind == "study" {
+        let is_held = is_file(MARK) && abandoned(&path.join(MARK)).is_none();
+        head.progress = progress(is_held, text(END), headline.is_some());
     }
+    head.headline = headline.unwrap_or_else(|| "not ended: plumb study --resume goes on".to_string());
     // An unreadable record is reported when the user opens it.
     match kind {
         "study" => of_study(&mut head, text(STUDY), text(ENVIRONMENT), kinds),
@@ -205,11 +204,14 @@ fn head(path: &Path, kinds: &Kinds) -> Option<BundleHead> {
     Some(head)
 }
 
-fn progress(path: &Path, is_marked: bool, has_end: bool) -> BundleProgress {
-    match (is_marked && abandoned(&path.join(MARK)).is_none(), has_end) {
-        (true, _) => BundleProgress::InProgress,
-        (false, true) => BundleProgress::Interrupted,
-        (false, false) => BundleProgress::Killed,
+/// Returns the progress of a study: an interrupted one has a report, which gives no verdict.
+fn progress(is_held: bool, end: Option<String>, has_report: bool) -> BundleProgress {
+    let end: Option<EndFile> = end.and_then(|text| serde_json::from_str(&text).ok());
+    match end.map(|end| end.stop) {
+        _ if is_held => BundleProgress::InProgress,
+        Some(Stop::Interrupted) => BundleProgress::Interrupted,
+        None if !has_report => BundleProgress::Killed,
+        _ => BundleProgress::Ended,
     }
 }
 
