@@ -3,6 +3,7 @@
 mod export;
 mod plans;
 mod prune;
+mod serve;
 mod snoop;
 mod sort;
 mod undo;
@@ -11,6 +12,7 @@ pub mod unused;
 pub use export::{Export, Format, Head};
 pub use plans::PlansOf;
 pub use prune::PruneOf;
+pub use serve::ServeOf;
 pub use snoop::{SnoopOf, View};
 pub use sort::Sort;
 pub use undo::UndoOf;
@@ -178,6 +180,9 @@ pub enum Command {
     Snoop(SnoopOf),
     /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
+    /// Serve bundles, comparisons and health to browsers and scripts of this machine, read-only
+    #[command(after_help = serve::ABOUT)]
+    Serve(ServeOf),
     /// Print the script with which a shell completes commands, options and names
     /// of studies, settings and bundles
     Completions(Completions),
@@ -1072,6 +1077,10 @@ pub struct List {
     /// have), as in `plumb list bundles --where redo --where log_file_io=buffered`
     #[arg(long = "where", value_name = "TEXT")]
     pub having: Vec<String>,
+    /// Bundles only: list what is unfinished, left behind, waiting, old, nearly full, disturbed or
+    /// silent instead
+    #[arg(long)]
+    pub health: bool,
     /// Print the list as JSON and nothing else; counts are numbers, sizes bytes, times seconds
     #[arg(long)]
     pub json: bool,
@@ -1105,6 +1114,9 @@ pub struct Report {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     #[arg(conflicts_with_all = ["bundle", "begin", "end", "picture", "best", "format"])]
     pub series: Vec<PathBuf>,
+    /// With --series: this figure of each run instead of its load, as Elapsed or READ_MBS
+    #[arg(long, value_name = "NAME", requires = "series", conflicts_with = "bundle")]
+    pub figure: Option<String>,
     /// With --series: write the page to this file, which must be new
     // The parser does not ask for what an option requires where another one excludes it.
     #[arg(long, value_name = "FILE", requires = "series", conflicts_with = "bundle")]

@@ -126,6 +126,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::List(list)) => command::list::run(&list),
         Some(Command::Trace(trace)) => command::trace::run(&trace),
         Some(Command::Snoop(snoop)) => command::snoop::run(&snoop),
+        Some(Command::Serve(serve)) => command::serve::run(&serve),
         Some(Command::Report(report)) => command::report::run(&report),
         Some(Command::Import(import)) => command::import::run(&import),
         Some(Command::Diagnose(diagnose)) => command::diagnose::run(&diagnose),

@@ -24,6 +24,7 @@
 //! - `prune`: copies of traces without spans, and traces compared.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
+//! - `serve`: every route prints what the program prints; Ctrl-C.
 //! - `share`: copies without names.
 //! - `orphans`: leftovers of killed processes, and the ways to end one.
 //! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
@@ -72,6 +73,7 @@ mod prune;
 mod record_sort;
 mod redo;
 mod scans;
+mod serve;
 mod share;
 mod slob;
 mod snoop;
