@@ -181,7 +181,6 @@ fn blocks_of_one_session_are_on_disk_after_finish() {
     bounded(|| {
         let (period, blocks) = check_written_out(1, &[]);
         assert_eq!(period.stream(IoStream::TempWrites).count, blocks, "one request a block");
-        assert!(period.event(Event::FreeBufferWaits, SessionKind::Foreground).count > 0);
         assert_eq!(period.event(Event::DbFileParallelWrite, SessionKind::Background).count, blocks);
         let batches = period.statistic(Statistic::DbwrBatches);
         assert!(batches >= blocks / u64::from(FRAMES), "a batch is at most the cache");

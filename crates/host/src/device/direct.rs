@@ -1,7 +1,9 @@
 //! Tests direct I/O in a directory, and finds its alignment.
 //!
-//! The probe creates a file, opens it a second time with `O_DIRECT`, and unlinks it. It writes and
-//! reads one block in memory that is aligned exactly as claimed and no better. The claim is that of
+//! The probe creates a file without a name (`O_TMPFILE`), so that a signal or a kill leaves none, and
+//! opens it a second time with `O_DIRECT`. File systems without such files, as NFS, get one with a
+//! name, which is unlinked. The probe writes and reads one block in memory that is aligned exactly
+//! as claimed and no better. The claim is that of
 //! `statx` (kernel 6.1 and later, not every file system); without one, growing alignments are
 //! tried. At the end the page cache must hold nothing of the file: otherwise the file system
 //! accepts the flag and reads buffered.
@@ -13,9 +15,10 @@ use super::{AlignmentSource, DirectIoSupport};
 use crate::readings;
 use plumb_units::Bytes;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,7 +32,7 @@ pub fn is_memory_file_system(file_system: &str) -> bool {
     MEMORY_FILE_SYSTEMS.contains(&file_system)
 }
 
-/// An unlinked file in the directory under test, opened both ways.
+/// A file without a name in the directory under test, opened both ways.
 #[derive(Debug)]
 pub(super) struct ProbeFile {
     /// The file opened to read and write through the page cache.
@@ -46,14 +49,23 @@ impl ProbeFile {
 }
 
 impl ProbeFile {
-    /// Creates the file, opens it twice and unlinks it. The name contains this process's number, so
-    /// that no other file is touched.
+    /// Creates the file and opens it twice. A name contains this process's number, so that no other
+    /// file is touched.
     pub(super) fn create(directory: &Path) -> io::Result<ProbeFile> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
-        let serial = CREATED.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!(".plumb-probe-{}-{serial}", std::process::id()));
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
+        if let Ok(buffered) = rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
+            let path = format!("/proc/self/fd/{}", buffered.as_raw_fd());
+            let direct = rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty());
+            let buffered = File::from(buffered);
+            // Other errors are of /proc, not of the file system.
+            if matches!(direct, Ok(_) | Err(Errno::INVAL)) {
+                return Ok(ProbeFile { buffered, direct: direct.map(File::from).map_err(io::Error::from) });
+            }
+        }
+        let serial = CREATED.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!(".plumb-probe-{}-{serial}", std::process::id()));
         let buffered = rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
         // Not created with O_DIRECT, because a refusal would leave the name behind.
         let direct = rustix::fs::open(&path, flags | OFlags::DIRECT, Mode::empty());

@@ -348,6 +348,7 @@ mod tests {
         ("compare", &["first", "second", "html", "baseline", "save_baseline", "json"]),
         ("list", &["what", "having", "json"]),
         ("serve", &["directories", "listen"]),
+        ("prune", &["trace", "drop", "out", "map", "json"]),
         ("trace", &["bundle", "session", "summary", "paths", "json"]),
         (
             "snoop",
