@@ -27,6 +27,18 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
+/// Adds the answer of a document to a JSON object as its first field.
+///
+/// # Errors
+/// If the answer is no JSON, which cannot be.
+pub fn answered(json: &str, document: &Document) -> Result<String, Failure> {
+    let answer = serde_json::to_string(&document.answer).map_err(|error| Failure::run(error.to_string()))?;
+    Ok(match json.trim().strip_prefix('{') {
+        Some(rest) => format!("{{\n  \"answer\": {answer},{rest}\n"),
+        None => json.to_string(),
+    })
+}
+
 /// Prints one line on stderr.
 pub fn complain(message: &str) {
     let line = message.lines().collect::<Vec<_>>().join(" ");
@@ -168,6 +180,12 @@ pub fn report(document: &Document) -> String {
 /// Formats the summary of a report for a terminal.
 pub fn summary(document: &Document) -> String {
     summary::render_in(document, terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN)))
+}
+
+/// Formats the answer of a report for a terminal.
+pub fn answer(document: &Document) -> String {
+    let width = terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN));
+    summary::answer(&document.answer, width).iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// Formats rows in aligned columns, two blanks apart; the last column is not padded. On a terminal

@@ -4,6 +4,7 @@
 //! Renderers decide on the appearance. Pictures precede tables, because a glance shows where to
 //! read on.
 
+use crate::answer::Answer;
 use crate::order::OrderPlot;
 use crate::plot::{Bars, Heat, Plot};
 use crate::profile::{Chart, PairChart};
@@ -16,6 +17,8 @@ pub(crate) const NO_DATA: &str = "No data exists for this section of the report.
 #[derive(Debug, Clone)]
 pub struct Document {
     pub title: String,
+    /// The answer, first everywhere but below a title.
+    pub answer: Answer,
     /// One or two sentences below the title of a page, such as a study's question; may be empty.
     pub question: String,
     /// Text next to the titles of detail sections.

@@ -1,7 +1,7 @@
 //! A document and its renderers.
 //!
-//! The owner of data fills a [`Document`]: a state, the most important figures, and sections of
-//! tables, facts and pictures. This crate renders it as text ([`text::render`]), as one
+//! The owner of data fills a [`Document`]: an [`Answer`], a state, the most important figures, and
+//! sections of tables, facts and pictures. This crate renders it as text ([`text::render`]), as one
 //! self-contained HTML file ([`html::render`]), or in a few lines for a terminal
 //! ([`summary::render`]), or as Markdown
 //! ([`markdown::render`]). It also renders one of its tables as a [`picture`]. Every section is
@@ -11,6 +11,7 @@
 //! file, reads no clock and prints nothing. [`format`] formats quantities, [`axis`] positions
 //! values; both also serve those that fill documents.
 
+pub mod answer;
 pub mod axis;
 pub mod document;
 pub mod format;
@@ -25,6 +26,7 @@ pub mod summary;
 pub mod table;
 pub mod text;
 
+pub use answer::Answer;
 pub use document::{Block, Document, Drawing, Headline, Part, Parts, Placement, Section, State, Summary};
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! because no time means anything without them.
 
 mod activity;
+mod answer;
 mod beside;
 mod device;
 pub mod diagnosis;
@@ -32,6 +33,7 @@ mod users;
 mod waited_io;
 mod work;
 
+pub(super) use answer::advice;
 pub(super) use device::{devices_of, facts as device_facts, in_one_line as device_line};
 pub(super) use events::{TopEvent, top_events};
 pub(super) use io::moved;
@@ -54,6 +56,7 @@ pub fn document(record: &Record) -> Document {
     let Validity { basis, reasons, .. } = validity;
     Document {
         title: header.title.clone(),
+        answer: answer::answer(record),
         question: String::new(),
         running_head: format!(
             "Run: {}/{}  Host: {}",

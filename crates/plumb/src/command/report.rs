@@ -60,7 +60,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
     };
     let files = bundle::write(&directory, &rendered(&document))?;
     match arguments.shown() {
-        PrintForm::Json => output::print(&(record.to_json()? + "\n"))?,
+        PrintForm::Json => output::print(&output::answered(&record.to_json()?, &document)?)?,
         _ => output::print(&(output::summary(&document) + &bundle::listed(&files)))?,
     }
     Ok(run::outcome(&record))
@@ -174,7 +174,7 @@ fn of_period(bundle: &Path, (first, last): (usize, usize), shown: PrintForm) -> 
     });
     if shown == PrintForm::Json {
         bundle::write(&directory, &named)?;
-        output::print(&(record.to_json()? + "\n"))?;
+        output::print(&output::answered(&record.to_json()?, &document)?)?;
         return Ok(run::outcome(&record));
     }
     output::print(&output::report(&document))?;
