@@ -68,7 +68,11 @@ fn answer(imported: &Imported, findings: &[Finding], page: &Document) -> Answer 
     let found: Vec<String> = failed.into_iter().chain(what).chain(figures).collect();
     Answer {
         asked: format!("{} of {}", imported.kind, imported.file),
-        found: if found.is_empty() { "no figure of its first lines is known".to_string() } else { found.join("; ") },
+        found: if found.is_empty() {
+            "no figure of its first lines is known".to_string()
+        } else {
+            found.join("; ")
+        },
         sure: format!("{}: {}", page.state.word, page.basis),
         advice: finding
             .filter(|finding| !finding.advice.is_empty())
@@ -77,7 +81,12 @@ fn answer(imported: &Imported, findings: &[Finding], page: &Document) -> Answer 
     }
 }
 
-fn document(mut document: Document, imported: &Imported, tables: &[StoredTable], findings: Vec<Section>) -> Document {
+fn document(
+    mut document: Document,
+    imported: &Imported,
+    tables: &[StoredTable],
+    findings: Vec<Section>,
+) -> Document {
     let (of_rows, others) = of_rows(imported, tables);
     document.sections = vec![origin(imported), tallies(imported)];
     document.sections.extend(failures(imported));

@@ -377,9 +377,8 @@ pub fn disk(number: u64) -> Option<String> {
 /// Returns the names of all disks that have a size, without partitions; none without sysfs.
 pub fn disks() -> Vec<String> {
     let system = Roots::real().sys.join("block");
-    let has_size = |name: &String| {
-        roots::text(&system.join(name).join("size")).is_some_and(|sectors| sectors != "0")
-    };
+    let has_size =
+        |name: &String| roots::text(&system.join(name).join("size")).is_some_and(|sectors| sectors != "0");
     roots::names(&system).into_iter().filter(has_size).collect()
 }
 

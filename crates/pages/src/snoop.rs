@@ -79,7 +79,8 @@ fn answer(record: &Record, snoop: &Snoop, word: &str, basis: &str) -> Answer {
     let finding = judged.first();
     Answer {
         asked: format!("{} in {elapsed}", snoop.target),
-        found: finding.map_or_else(|| found.clone(), |finding| format!("{found}; {}", Answer::part(&finding.what))),
+        found: finding
+            .map_or_else(|| found.clone(), |finding| format!("{found}; {}", Answer::part(&finding.what))),
         sure: format!("{word}: {basis}"),
         advice: finding.map_or_else(String::new, crate::run::advice),
         lines: headline(snoop, elapsed),

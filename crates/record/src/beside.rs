@@ -2,8 +2,8 @@
 //!
 //! Raw data: growth of the kernel's counters between two samples, from which rates derive.
 
-use super::{HostCpu, IoDevice, IoTally};
 use super::interval::add_cpu;
+use super::{HostCpu, IoDevice, IoTally};
 use plumb_units::{Counter, counters};
 use serde::{Deserialize, Serialize};
 

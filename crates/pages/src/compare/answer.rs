@@ -24,7 +24,9 @@ pub(super) fn answer(comparison: &Comparison, workload: &str) -> Answer {
     let found = [verdict, per_row(comparison), change].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let doubt = warnings(comparison).into_iter().next();
     let basis = match comparison.pairing {
-        Pairing::Blocks => format!("{} and {} runs, in blocks", comparison.first.runs.len(), comparison.second.runs.len()),
+        Pairing::Blocks => {
+            format!("{} and {} runs, in blocks", comparison.first.runs.len(), comparison.second.runs.len())
+        }
         other => format!("no verdict: {}", because(other)),
     };
     Answer {
@@ -33,7 +35,9 @@ pub(super) fn answer(comparison: &Comparison, workload: &str) -> Answer {
         sure: [Some(basis), doubt].into_iter().flatten().collect::<Vec<_>>().join("; "),
         advice: match comparison.pairing {
             Pairing::Blocks => String::new(),
-            _ if runs().any(|run| run.imported.is_some()) => "read the differences below as observations".to_string(),
+            _ if runs().any(|run| run.imported.is_some()) => {
+                "read the differences below as observations".to_string()
+            }
             _ => "repeat both in random order for a verdict: plumb study".to_string(),
         },
         lines: Vec::new(),
@@ -64,5 +68,9 @@ fn per_row(comparison: &Comparison) -> Option<String> {
     }
     let of_one = |run: &Record, count: u64| run.header.elapsed_ns as f64 / count as f64;
     let change = Change(of_one(second, two) / of_one(first, one)).figure();
-    Some(format!("the time of a {of} changes by {change} ({} and {} of them)", Count(one).figure(), Count(two).figure()))
+    Some(format!(
+        "the time of a {of} changes by {change} ({} and {} of them)",
+        Count(one).figure(),
+        Count(two).figure()
+    ))
 }

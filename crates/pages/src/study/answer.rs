@@ -80,15 +80,19 @@ fn device(arm: &Arm) -> Option<String> {
     let elapsed_ns = arm.io_ns.filter(|ns| *ns > 0)?;
     let requests = io.reads.requests + io.writes.requests;
     let rate = (requests as f64 * 1e9 / elapsed_ns as f64).round() as u64;
-    let size = bytes(&io).checked_div(requests).map_or(String::new(), |each| format!(" of {}", Size(each).figure()));
-    let busy = effects::busy(io, elapsed_ns).map_or(String::new(), |share| format!(", {}% busy", share.figure()));
+    let size =
+        bytes(&io).checked_div(requests).map_or(String::new(), |each| format!(" of {}", Size(each).figure()));
+    let busy =
+        effects::busy(io, elapsed_ns).map_or(String::new(), |share| format!(", {}% busy", share.figure()));
     let rate_bytes = Throughput { bytes: bytes(&io), elapsed_ns }.figure();
     Some(format!("{} {rate_bytes} MB/s in {} requests/s{size}{busy}", io.name, Count(rate).figure()))
 }
 
 /// Returns a comparison of two arms without the settings that they share.
 fn differing(comparison: &str) -> String {
-    let Some((treatment, reference)) = comparison.split_once(" against ") else { return comparison.to_string() };
+    let Some((treatment, reference)) = comparison.split_once(" against ") else {
+        return comparison.to_string();
+    };
     let [treatment, reference] = [treatment, reference].map(|arm| arm.split(' ').collect::<Vec<_>>());
     if treatment.len() != reference.len() {
         return comparison.to_string();

@@ -267,19 +267,32 @@ pub(super) fn devices_of_arms(analysis: &Analysis) -> Option<Section> {
 /// Shows the block devices during the runs of each arm, next to its own figure; `None` without any.
 pub(super) fn beside_arms(analysis: &Analysis) -> Option<Section> {
     let unit = analysis.study.measure.unit();
-    let mut table = Table::default().numbers(["#"]).wrapped("Arm", 34).numbers([&*with_unit("Median\n", unit)]);
+    let mut table =
+        Table::default().numbers(["#"]).wrapped("Arm", 34).numbers([&*with_unit("Median\n", unit)]);
     table = table.text(["Device"]).numbers([
-        "Reads/s", "Reads\nMB/s", "Avg\nsize", "Avg\nRd", "Writes/s", "Writes\nMB/s", "Avg\nsize", "Avg\nWrt",
-        "Queue", "Busy %", "Host\nCPU %",
+        "Reads/s",
+        "Reads\nMB/s",
+        "Avg\nsize",
+        "Avg\nRd",
+        "Writes/s",
+        "Writes\nMB/s",
+        "Avg\nsize",
+        "Avg\nWrt",
+        "Queue",
+        "Busy %",
+        "Host\nCPU %",
     ]);
     for (index, arm) in analysis.arms.iter().enumerate() {
         for io in of_devices(arm) {
             let elapsed_ns = arm.io_ns.unwrap_or(0);
-            let mut cells =
-                cells![(index + 1).to_string(), &arm.name, arm.median.map(Reading), &io.name];
+            let mut cells = cells![(index + 1).to_string(), &arm.name, arm.median.map(Reading), &io.name];
             cells.extend([io.reads, io.writes].into_iter().flat_map(|tally| rates(tally, elapsed_ns)));
             let queue = io.weighted_ns.map(|ns| Decimal(ns as f64 / elapsed_ns.max(1) as f64));
-            cells.extend(cells![queue, busy(io, elapsed_ns), arm.host_cpu.map(|part| Percent { part, whole: 1.0 })]);
+            cells.extend(cells![
+                queue,
+                busy(io, elapsed_ns),
+                arm.host_cpu.map(|part| Percent { part, whole: 1.0 })
+            ]);
             table.row(cells);
         }
     }

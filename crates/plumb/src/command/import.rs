@@ -41,7 +41,8 @@ pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
 fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
     if arguments.json {
         let one = |import: &Imported| {
-            let text = serde_json::to_string_pretty(import).map_err(|error| Failure::run(error.to_string()))?;
+            let text =
+                serde_json::to_string_pretty(import).map_err(|error| Failure::run(error.to_string()))?;
             output::answered(&text, &document(import))
         };
         let all = all.iter().map(one).collect::<Result<Vec<_>, _>>()?;
