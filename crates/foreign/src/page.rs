@@ -57,8 +57,7 @@ fn answered(imported: &Imported, findings: &[Finding], data: String) -> Document
 /// Figures of the sentence; the lines below it have more.
 const FIGURES_IN_SENTENCE: usize = 2;
 
-/// Returns the first figures of the report with what holds the system back, and how far the report
-/// can be trusted.
+/// Returns the first finding and the first figures of the report, with the result of its checks.
 fn answer(imported: &Imported, findings: &[Finding], page: &Document) -> Answer {
     let figure = |figure: &Headline| format!("{} {}", figure.name, figure.line());
     let figures = page.headline.iter().take(FIGURES_IN_SENTENCE).map(figure);

@@ -48,8 +48,8 @@ pub(crate) fn of_record(record: &Record, snoop: &Snoop) -> Document {
     }
 }
 
-/// Returns the operation that took most of the calls' time, with its part at the disks. Samples have
-/// no times: theirs is the bytes of both views.
+/// Returns the operation that took most of the calls' time, with its part at the disks. Samples
+/// have no times: their answer is the bytes of calls.
 fn answer(record: &Record, snoop: &Snoop, word: &str, basis: &str) -> Answer {
     let elapsed = Nanos(record.header.elapsed_ns);
     let all: u64 = snoop.calls.iter().map(|row| row.time_ns).sum();

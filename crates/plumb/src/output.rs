@@ -28,9 +28,6 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
 }
 
 /// Adds the answer of a document to a JSON object as its first field.
-///
-/// # Errors
-/// If the answer is no JSON, which cannot be.
 pub fn answered(json: &str, document: &Document) -> Result<String, Failure> {
     let answer = serde_json::to_string(&document.answer).map_err(|error| Failure::run(error.to_string()))?;
     Ok(match json.trim().strip_prefix('{') {

@@ -5,8 +5,8 @@
 //!   name   value                      LINES_MAX lines at most, in a terminal and in JSON
 //! ```
 //!
-//! Owners of data fill the parts from their verdicts and findings. Rejected: a free sentence of each
-//! kind, because its parts are then missing in JSON, and one kind forgets the doubt.
+//! Owners of data fill the parts from their verdicts and findings. Rejected: a free sentence of
+//! each kind, because JSON then lacks its parts, and one kind forgets the doubt.
 
 use crate::Headline;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -51,7 +51,7 @@ impl Answer {
         asked + &ended(&self.found) + &sure + &advice
     }
 
-    /// Returns a conclusion as a part of a sentence: its first letter is small, unless it begins a name.
+    /// Returns a conclusion as a part of a sentence, with a small first letter unless it is a name's.
     pub fn part(text: &str) -> String {
         let (word, _) = text.split_once(' ').unwrap_or((text, ""));
         let is_plain = word.chars().skip(1).all(|letter| letter.is_ascii_lowercase());

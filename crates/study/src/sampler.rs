@@ -187,8 +187,8 @@ impl Sampler {
         Sampler::of(names(devices))
     }
 
-    /// Starts sampling devices by their names. The first sample precedes the return, because a short
-    /// run may be over before the thread starts.
+    /// Starts sampling devices by their names. The first sample precedes the return, because a
+    /// short run may be over before the thread starts.
     #[must_use]
     pub fn of(devices: Vec<String>) -> Sampler {
         let stop = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! The answer of a comparison: the verdict, or the raw change of two runs with what it may not mean.
+//! The answer of a comparison: the verdict, or the raw change of two runs with its doubts.
 
 use super::{Pairing, because, explain, named, shown, warnings};
 use plumb_record::figures::{ELAPSED, FigureGroup};

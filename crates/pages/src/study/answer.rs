@@ -64,8 +64,8 @@ fn found(analysis: &Analysis) -> String {
     }
 }
 
-/// Returns the busiest device of both arms of the first claim, for commands: their own figures do
-/// not show it.
+/// Returns the busiest device of both arms of the first claim. Only commands have the line, because
+/// their own figures do not show it.
 fn devices(analysis: &Analysis) -> Option<Headline> {
     let pair = analysis.claims.iter().find_map(|claim| claim.arms)?;
     let of = |arm: usize| analysis.arms.get(arm).and_then(device);

@@ -77,8 +77,8 @@ fn require_workload(name: &str, kind: &dyn TargetKind) -> Result<(), Failure> {
     Err(Failure::usage(format!("--factor: {is}, or leave it out")))
 }
 
-/// Settings of PostgreSQL that a workload does not read although their names say so, each with the
-/// one that it reads.
+/// Settings of PostgreSQL that a workload does not read although their names suggest it: the
+/// workload, the setting, the one that it reads, and the reason.
 const MISTAKEN: [(&str, &str, &str, &str); 2] = [
     ("large-sort", "work_mem", "maintenance_work_mem", "CREATE INDEX sorts in maintenance_work_mem"),
     (

@@ -1,5 +1,5 @@
-//! `plumb export`, `plumb head` and `plumb count`: loaded rows come out again, in the requested order. Also the
-//! inputs of a first day: a pipe, other delimiters and dates, hints.
+//! `plumb export`, `plumb head` and `plumb count`: loaded rows come out again, in the requested
+//! order. Also the inputs of a first day: a pipe, other delimiters and dates, hints.
 
 use crate::program::{command, fine, names, refused};
 use std::fmt::Write as _;

@@ -8,17 +8,16 @@ use std::borrow::Cow;
 /// Mark before the fraction of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Decimal {
-    /// `6341.71`
+    /// As in `6341.71`, without thousands.
     #[default]
     Point,
-    /// `6341,71` and `6.341,71`
+    /// As in `6341,71`, with or without points between thousands.
     Comma,
 }
 
 impl Decimal {
-    /// Returns a number as it is written with a point. Another text is returned as it is, but for a
-    /// number with a point in another place than between thousands: it gets a comma, so that it is
-    /// no number.
+    /// Returns a number as it is written with a point, and another text as it is. A number with a
+    /// point that is not between thousands gets a comma, so that it is refused as a number.
     pub(super) fn pointed(self, value: &[u8]) -> Cow<'_, [u8]> {
         let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.,".contains(byte);
         let is_plain = || !value.iter().any(|byte| b".,".contains(byte));
