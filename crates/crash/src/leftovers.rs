@@ -50,8 +50,8 @@ pub enum Needs {
 }
 
 /// Files of a load, and a table of them.
-const CSV: &str = "seq 1 300000 | awk 'BEGIN{print \"id,name\"}{print $1\",n\"$1*7919%300000}' > t.csv";
-const LOADED: &str = "seq 1 300000 | awk 'BEGIN{print \"id,name\"}{print $1\",n\"$1*7919%300000}' > t.csv
+const CSV: &str = "seq 1 60000 | awk 'BEGIN{print \"id,name\"}{print $1\",n\"$1*7919%60000}' > t.csv";
+const LOADED: &str = "seq 1 60000 | awk 'BEGIN{print \"id,name\"}{print $1\",n\"$1*7919%60000}' > t.csv
 $PLUMB load t.csv --table T; rm t.csv";
 const FILE_STUDY: &str = r#"echo original > x.conf; cat > s.toml <<'EOF'
 name = "s"
@@ -130,7 +130,7 @@ const fn maker(
 
 /// All makers, one row for each command.
 pub const MAKERS: &[KilledMaker] = &[
-    maker("run large-sort", Needs::Nothing, "", &["run", "large-sort", "--rows", "500K", "--bundle", "b"]),
+    maker("run large-sort", Needs::Nothing, "", &["run", "large-sort", "--rows", "100K", "--bundle", "b"]),
     maker(
         "run redo in three places",
         Needs::Nothing,
@@ -149,9 +149,9 @@ pub const MAKERS: &[KilledMaker] = &[
         ],
     ),
     maker("run slob", Needs::Nothing, "", &["run", "slob", "--scale", "500", "--run-time", "300ms"]),
-    maker("run record-sort", Needs::Nothing, "", &["run", "record-sort", "--rows", "500K"]),
-    maker("run ctas", Needs::Nothing, "", &["run", "ctas", "--rows", "200K"]),
-    maker("run scan", Needs::Nothing, "", &["run", "scan", "--rows", "500K"]),
+    maker("run record-sort", Needs::Nothing, "", &["run", "record-sort", "--rows", "100K"]),
+    maker("run ctas", Needs::Nothing, "", &["run", "ctas", "--rows", "50K"]),
+    maker("run scan", Needs::Nothing, "", &["run", "scan", "--rows", "100K"]),
     maker(
         "study",
         Needs::Nothing,
@@ -197,7 +197,7 @@ pub const MAKERS: &[KilledMaker] = &[
     maker(
         "restore",
         Needs::Nothing,
-        "mkdir old; cd old; seq 1 300000 | sed 1iid > t.csv; $PLUMB load t.csv --table T; $PLUMB backup ../copy",
+        "mkdir old; cd old; seq 1 60000 | sed 1iid > t.csv; $PLUMB load t.csv --table T; $PLUMB backup ../copy",
         &["restore", "copy", "--path", "."],
     ),
     maker("import", Needs::Nothing, "cat $REPORT > rep.txt", &["import", "rep.txt", "--bundle", "b"]),

@@ -93,6 +93,18 @@ impl Setting {
     }
 }
 
+/// Says by which end of its range a size or a number is too large; empty for another value.
+fn beyond(setting: Setting, asked: &str) -> String {
+    let domain = setting.row().domain;
+    let (most, shown) = match domain {
+        Domain::Size(_, most) | Domain::PowerOfTwo(_, most) => (most, Bytes(most).as_setting()),
+        Domain::Count(_, most) | Domain::AutoOrCount(_, most) => (most, most.to_string()),
+        _ => return String::new(),
+    };
+    let is_beyond = domain.number(asked).is_some_and(|number| number > most);
+    if is_beyond { format!("; it is above the upper end, {shown}") } else { String::new() }
+}
+
 impl Settings {
     /// Sets `name` to `value`; `origin` names the place that asked for it, for messages.
     ///
@@ -117,7 +129,7 @@ impl Settings {
                 origin: origin.to_string(),
                 name: setting.row().name.to_string(),
                 value: asked.to_string(),
-                expected: format!("it takes {}", setting.row().domain.describe()),
+                expected: format!("it takes {}{}", setting.row().domain.describe(), beyond(*setting, asked)),
             });
         }
         self.values.take(*setting, &value);
@@ -370,6 +382,15 @@ mod tests {
             refused("sort_area_size", "1K"),
             "--set: sort_area_size = 1K is out of range: it takes a size from 64K to 1T"
         );
+        for most in ["5T", "5120G", "5497558138880"] {
+            assert_eq!(
+                refused("sort_area_size", most),
+                format!(
+                    "--set: sort_area_size = {most} is out of range: it takes a size from 64K to 1T; it is above the \
+                     upper end, 1T"
+                )
+            );
+        }
         assert_eq!(
             refused("io_method", "aio"),
             "--set: io_method = aio is out of range: it takes one of auto, sync, threads, io_uring, null"

@@ -7,7 +7,9 @@
 pub mod audit;
 pub mod calibration;
 pub mod compare;
+pub mod figure_series;
 pub mod info;
+pub mod list;
 pub mod plans;
 pub mod run;
 pub mod series;

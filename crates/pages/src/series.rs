@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The seed of the search: the same reports give the same changes.
-const SEED: u64 = 1996;
+pub(crate) const SEED: u64 = 1996;
 /// Parts of a change that are shown at most.
 const PARTS_MOST: usize = 12;
 /// Parts of the changes that have a line in a picture, at most: two names fit its legend.

@@ -2,6 +2,8 @@
 
 mod export;
 mod plans;
+mod prune;
+mod serve;
 mod snoop;
 mod sort;
 mod undo;
@@ -9,6 +11,8 @@ pub mod unused;
 
 pub use export::{Count, Export, Format, Head};
 pub use plans::PlansOf;
+pub use prune::PruneOf;
+pub use serve::ServeOf;
 pub use snoop::{SnoopOf, View};
 pub use sort::Sort;
 pub use undo::UndoOf;
@@ -158,6 +162,10 @@ pub enum Command {
     /// Show plans of execution side by side: what differs, and where expected rows were off
     #[command(after_help = plans::ABOUT)]
     Plans(PlansOf),
+    /// Copy a trace without the spans that a warm system would not have, and correct the times of
+    /// all spans above them
+    #[command(after_help = prune::ABOUT)]
+    Prune(PruneOf),
     /// Print a line a run: rates, latencies, and what an operation cost
     Info(Info),
     /// Compare two runs, or two arms of studies, as an AWR compare-period report does
@@ -174,6 +182,9 @@ pub enum Command {
     Snoop(SnoopOf),
     /// Render the reports of a bundle again from its record; exits with 0 when they are written
     Report(Report),
+    /// Serve bundles, comparisons and health to browsers and scripts of this machine, read-only
+    #[command(after_help = serve::ABOUT)]
+    Serve(ServeOf),
     /// Print the script with which a shell completes commands, options and names
     /// of studies, settings and bundles
     Completions(Completions),
@@ -1075,6 +1086,10 @@ pub struct List {
     /// have), as in `plumb list bundles --where redo --where log_file_io=buffered`
     #[arg(long = "where", value_name = "TEXT")]
     pub having: Vec<String>,
+    /// Bundles only: list what is unfinished, left behind, waiting, old, nearly full, disturbed or
+    /// silent instead
+    #[arg(long)]
+    pub health: bool,
     /// Print the list as JSON and nothing else; counts are numbers, sizes bytes, times seconds
     #[arg(long)]
     pub json: bool,
@@ -1108,6 +1123,9 @@ pub struct Report {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     #[arg(conflicts_with_all = ["bundle", "begin", "end", "picture", "best", "format"])]
     pub series: Vec<PathBuf>,
+    /// With --series: this figure of each run instead of its load, as Elapsed or READ_MBS
+    #[arg(long, value_name = "NAME", requires = "series", conflicts_with = "bundle")]
+    pub figure: Option<String>,
     /// With --series: write the page to this file, which must be new
     // The parser does not ask for what an option requires where another one excludes it.
     #[arg(long, value_name = "FILE", requires = "series", conflicts_with = "bundle")]
@@ -1258,7 +1276,8 @@ pub struct Info {
 pub struct Compare {
     /// The first: a bundle of `plumb run`, its record.json, BUNDLE:3-7 for the period between two
     /// of its snapshots, BUNDLE:ARM of a study, ARM a name or a number, or a report that `plumb
-    /// import` reads: FILE, FILE:N for its N-th report, or - for standard input
+    /// import` reads: FILE, FILE:N for its N-th report, or - for standard input; or a trace that
+    /// `plumb prune` reads
     pub first: String,
     /// The second, in the same form; two arms of one study are compared block by block. Without it
     /// the two periods or reports of the first, which is a file with two

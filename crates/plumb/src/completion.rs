@@ -7,10 +7,11 @@
 //! and list hidden commands.
 
 use crate::arguments::{Arguments, Shell};
-use crate::command::bundles;
+use crate::targets::KINDS;
 use clap::{Arg, Command, CommandFactory};
 use plumb_engine::Setting;
 use plumb_engine::settings::Domain;
+use plumb_study::bundle::listing;
 use plumb_study::definition::catalog;
 use plumb_workload::{Decides, WORKLOADS};
 use std::path::Path;
@@ -140,7 +141,7 @@ fn values(command: &Command, argument: &Arg, partial: &str) -> Vec<String> {
         | ("info", "bundles")
         | ("compare", "first" | "second")
         | ("study", "resume") => {
-            let found = bundles::find(Path::new(".")).unwrap_or_default();
+            let found = listing::find(Path::new("."), KINDS).unwrap_or_default();
             found.iter().filter_map(|bundle| Some(shown(bundle.path.as_deref()?))).collect()
         }
         _ => {

@@ -2,8 +2,7 @@
 
 use crate::arguments::Arguments;
 use clap::CommandFactory;
-use plumb_engine::Setting;
-use plumb_events::{Event, IoStream, Statistic, Unit};
+use plumb_events::{IoStream, Statistic, Unit};
 
 /// Returns the manual page of the program, with a section for each command.
 pub fn manual() -> String {
@@ -39,31 +38,6 @@ pub fn manual() -> String {
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
-}
-
-/// Returns the settings shown in lists.
-fn shown_settings() -> impl Iterator<Item = &'static Setting> {
-    Setting::ALL.iter().filter(|setting| !setting.row().is_hidden())
-}
-
-/// Returns the settings in columns, after a head.
-pub fn settings_list() -> Vec<Vec<String>> {
-    let head = ["NAME", "GROUP", "DEFAULT", "TAKES", "HELP"].map(String::from).to_vec();
-    let rows = shown_settings().map(|setting| {
-        let row = setting.row();
-        let takes = row.domain.describe();
-        [row.name, row.group.name(), row.default, takes.as_str(), row.help].map(String::from).to_vec()
-    });
-    std::iter::once(head).chain(rows).collect()
-}
-
-/// Returns the wait events in columns, after a head.
-pub fn events_list() -> Vec<Vec<String>> {
-    let head = ["EVENT", "CLASS", "WAITS FOR"].map(String::from).to_vec();
-    let rows = Event::ALL
-        .iter()
-        .map(|event| [event.name(), event.class().name(), event.sentence()].map(String::from).to_vec());
-    std::iter::once(head).chain(rows).collect()
 }
 
 /// Returns the statistics in columns, after a head.

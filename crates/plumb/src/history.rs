@@ -10,35 +10,20 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use plumb_events::clock;
 use plumb_record::calendar::Moment;
-use plumb_record::outside;
-use serde_json::{Value, json};
+use plumb_study::bundle::listing::ENDED_EARLY;
+use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Directory of bundles unless a command names another.
-pub const REPORTS: &str = "plumb-reports";
+pub use plumb_study::bundle::listing::REPORTS_BELOW as REPORTS;
 
-/// File name of the history.
-const FILE: &str = "ended-early.jsonl";
 /// Most bytes of the file, after which it is restarted.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Running command: `run`, `study` or `calibration`.
 static KIND: OnceLock<&'static str> = OnceLock::new();
-
-/// A command that ended early.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Early {
-    /// Kind: `run`, `study` or `calibration`.
-    pub kind: String,
-    /// Time of the end, `2026-02-01 10:00:00`.
-    pub date: String,
-    pub command: String,
-    /// Reason, as the failure's message.
-    pub why: String,
-}
 
 /// Sets the running command: an early end is noted from now on.
 pub fn begin(kind: &'static str) {
@@ -54,7 +39,7 @@ pub fn note(failure: &Failure) {
     if !fs::symlink_metadata(reports).is_ok_and(|found| found.is_dir()) {
         return;
     }
-    let file = reports.join(FILE);
+    let file = reports.join(ENDED_EARLY);
     let known = fs::symlink_metadata(&file).ok();
     if known.as_ref().is_some_and(|found| !found.is_file()) {
         // Never write through a link or into a pipe.
@@ -65,16 +50,4 @@ pub fn note(failure: &Failure) {
     let opened = File::options().create(true).append(!is_long).write(true).truncate(is_long).open(file);
     // A history that cannot be written must not hide why the command ended.
     let _ = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
-}
-
-/// Reads the history of a directory of bundles, in order.
-pub fn read(reports: &Path) -> Vec<Early> {
-    let text = outside::text(&reports.join(FILE)).unwrap_or_default();
-    text.lines().filter_map(early).collect()
-}
-
-fn early(line: &str) -> Option<Early> {
-    let found: Value = serde_json::from_str(line).ok()?;
-    let text = |name: &str| Some(found[name].as_str()?.to_string());
-    Some(Early { kind: text("kind")?, date: text("date")?, command: text("command")?, why: text("why")? })
 }

@@ -27,15 +27,6 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
-/// Adds the answer of a document to a JSON object as its first field.
-pub fn answered(json: &str, document: &Document) -> Result<String, Failure> {
-    let answer = serde_json::to_string(&document.answer).map_err(|error| Failure::run(error.to_string()))?;
-    Ok(match json.trim().strip_prefix('{') {
-        Some(rest) => format!("{{\n  \"answer\": {answer},{rest}\n"),
-        None => json.to_string(),
-    })
-}
-
 /// Prints one line on stderr.
 pub fn complain(message: &str) {
     let line = message.lines().collect::<Vec<_>>().join(" ");

@@ -43,6 +43,16 @@ pub struct Document {
     pub data: String,
 }
 
+impl Document {
+    /// Adds the answer to a JSON object as its first field; JSON of another kind stays as it is.
+    pub fn answered(&self, json: &str) -> String {
+        match (json.trim().strip_prefix('{'), serde_json::to_string(&self.answer)) {
+            (Some(rest), Ok(answer)) => format!("{{\n  \"answer\": {answer},{rest}\n"),
+            _ => json.to_string(),
+        }
+    }
+}
+
 /// Credibility of a report, or its result.
 #[derive(Debug, Clone)]
 pub struct State {

@@ -173,7 +173,7 @@ fn settings_out_of_range_or_unknown() {
     refused(
         "parallel_degree",
         "65",
-        "--set: parallel_degree = 65 is out of range: it takes auto, or a number from 1 to 64",
+        "--set: parallel_degree = 65 is out of range: it takes auto, or a number from 1 to 64; it is above the upper end, 64",
     );
     refused("data_files", "0", "--set: data_files = 0 is out of range: it takes a number from 1 to 64");
     refused(

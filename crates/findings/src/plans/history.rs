@@ -146,7 +146,8 @@ fn median(times: &[f64]) -> f64 {
 }
 
 /// Returns a statement with a `?` for each literal and each list of them.
-fn normalised(query: &str) -> String {
+#[must_use]
+pub fn normalised(query: &str) -> String {
     let mut plain = without_literal(query).split_whitespace().collect::<Vec<_>>().join(" ");
     for list in ["?, ?", "?,?"] {
         while plain.contains(list) {

@@ -19,7 +19,7 @@ mod history;
 mod matching;
 
 pub use answer::{answers, of_pair, own_times};
-pub use history::{LoggedPlan, PlanChange, QueryPlans, by_query};
+pub use history::{LoggedPlan, PlanChange, QueryPlans, by_query, normalised};
 
 pub use matching::{MatchedRow, OPERATIONS_MOST, PlanDifference, matched};
 

@@ -24,9 +24,11 @@ pub(super) fn answer(record: &Record) -> Answer {
         let found = format!("INVALID, its figures must not be used: {reason}");
         return Answer { asked, found, lines, ..Answer::default() };
     }
-    let finding = record.findings.first();
+    // The state names the first doubt; the cost is what takes the time.
+    let is_named = !validity.doubtful.is_empty();
+    let finding = record.findings.iter().find(|finding| finding.saves_ns.is_some() || !is_named);
     let cost = finding.map(|finding| Answer::part(&finding.what)).or_else(|| largest(record));
-    let advice = finding.map_or(String::new(), advice);
+    let advice = record.findings.first().map_or(String::new(), advice);
     Answer {
         asked,
         found: result(record) + &cost.map_or(String::new(), |cost| format!("; {cost}")),

@@ -91,6 +91,14 @@ const RULES: &[Rule] = &[
         idle: |list| listed(list, &["tables", "bundles"]),
     },
     Rule {
+        command: "list",
+        options: Options::Named(&["health"]),
+        idle: |list| {
+            let what = list.get_raw("what")?.next()?.to_str()?.to_string();
+            (what != "bundles").then(|| format!("{what} have none, only bundles"))
+        },
+    },
+    Rule {
         command: "run",
         options: Options::Named(&["temp_path"]),
         idle: |run| placed(run, &["large-sort", "record-sort"], "sorts to it"),
@@ -339,6 +347,7 @@ mod tests {
         ("info", &["bundles", "json"]),
         ("compare", &["first", "second", "html", "baseline", "save_baseline", "json"]),
         ("list", &["what", "having", "json"]),
+        ("serve", &["directories", "listen"]),
         ("trace", &["bundle", "session", "summary", "paths", "json"]),
         (
             "snoop",
@@ -352,6 +361,7 @@ mod tests {
             &[
                 "bundle",
                 "series",
+                "figure",
                 "html",
                 "begin",
                 "end",

@@ -1,6 +1,7 @@
-//! `plumb compare`: two runs, two arms of studies, or two reports of other programs, side by side;
-//! also a run and a baseline.
+//! `plumb compare`: two runs, two arms of studies, two reports of other programs, or two traces,
+//! side by side; also a run and a baseline.
 
+use super::prune;
 use crate::arguments::Compare;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -34,13 +35,29 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
             )));
         }
     };
+    if let Some(report) = prune::compared(Path::new(&first), Path::new(second)) {
+        let report = report?;
+        if let Some(html) = &arguments.html {
+            let html = html.display();
+            return Err(Failure::usage(format!(
+                "--html {html}: two traces have no page; leave it out, or take --json"
+            )));
+        }
+        return match arguments.json {
+            true => output::print(&bundle::json(&report)?).map(|()| Outcome::Fine),
+            false => {
+                output::print(&format!("{first} to {second}\n"))?;
+                prune::show(&report)
+            }
+        };
+    }
     let comparison = compare_with(&first, second, KINDS, &imported)?;
     let document = plumb_pages::compare::document(&comparison);
     if let Some(path) = &arguments.html {
         bundle::write_new(path, &html::render(&document))?;
     }
     output::print(&match arguments.json {
-        true => output::answered(&bundle::json(&comparison)?, &document)?,
+        true => document.answered(&bundle::json(&comparison)?),
         false => output::report(&document),
     })?;
     let mut runs = comparison.first.runs.iter().chain(&comparison.second.runs);

@@ -406,7 +406,7 @@ fn as_they_lie(
 }
 
 /// A file that gets its name when it is complete.
-struct NewFile {
+pub(super) struct NewFile {
     file: File,
     path: PathBuf,
     unfinished: PathBuf,
@@ -416,7 +416,7 @@ struct NewFile {
 }
 
 impl NewFile {
-    fn create(path: &Path) -> Result<NewFile, Failure> {
+    pub(super) fn create(path: &Path) -> Result<NewFile, Failure> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(EngineError::FileExists { path: path.to_path_buf() }.into());
         }
@@ -434,7 +434,7 @@ impl NewFile {
         Ok(NewFile { file, path: path.to_path_buf(), unfinished, finished: false, _owner: owner })
     }
 
-    fn finish(mut self) -> Result<(), Failure> {
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
         let named = self.file.sync_all().and_then(|()| fs::rename(&self.unfinished, &self.path));
         self.finished = named.is_ok();
         named.map_err(|error| {

@@ -43,7 +43,7 @@ fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
         let one = |import: &Imported| {
             let text =
                 serde_json::to_string_pretty(import).map_err(|error| Failure::run(error.to_string()))?;
-            output::answered(&text, &document(import))
+            Ok::<String, Failure>(document(import).answered(&text))
         };
         let all = all.iter().map(one).collect::<Result<Vec<_>, _>>()?;
         return output::print(&format!("[{}]\n", all.join(",")));

@@ -1,6 +1,7 @@
 //! `plumb list`: the rows of each table of the program, and a directory's tables and bundles.
 
 use crate::arguments::{List, Listing};
+use crate::command::serve::PROGRAM;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -10,68 +11,30 @@ use crate::{database, document};
 use plumb_engine::Settings;
 use plumb_engine::storage::control::{Catalog, Index, IndexColumn, SegmentExtent};
 use plumb_engine::storage::tablespace::Purpose;
+use plumb_pages::list::{self, Field, RowList};
+use plumb_serve::Health;
 use plumb_study::StudyError;
+use plumb_study::bundle::listing;
 use plumb_study::definition::catalog;
 use plumb_types::Schema;
-use plumb_units::{Bytes, Nanos, RowCount};
 use plumb_workload::{Parameter, WORKLOADS, Workload};
-use serde_json::Value;
-
-/// A field of a list, as text and as JSON.
-struct Field {
-    shown: String,
-    value: Value,
-}
-
-impl<T: Into<String>> From<T> for Field {
-    fn from(text: T) -> Field {
-        let shown = text.into();
-        // Indexes are indented in a list.
-        let value = if shown.is_empty() { Value::Null } else { shown.trim().into() };
-        Field { shown, value }
-    }
-}
-
-impl Field {
-    fn count(count: u64) -> Field {
-        Field { shown: RowCount(count).to_string(), value: count.into() }
-    }
-
-    fn bytes(bytes: u64) -> Field {
-        Field { shown: Bytes(bytes).to_string(), value: bytes.into() }
-    }
-
-    fn time(time: Nanos) -> Field {
-        Field { shown: format!("{:.2} s", time.seconds()), value: time.seconds().into() }
-    }
-
-    /// True if the field contains a text, in any case.
-    fn has(&self, text: &str) -> bool {
-        self.shown.to_lowercase().contains(&text.to_lowercase())
-    }
-
-    /// Returns a field that does not apply or is unknown.
-    fn none(shown: &str) -> Field {
-        Field { shown: shown.to_string(), value: Value::Null }
-    }
-}
-
-/// The names of the fields, and the rows.
-type Rows = (Vec<String>, Vec<Vec<Field>>);
 
 /// Prints the list as columns or JSON. Fails if tables are requested and there is no database.
 pub fn run(arguments: &List) -> Result<Outcome, Failure> {
-    let (head, mut rows) = match arguments.what {
+    let mut list = match arguments.what {
         Listing::Workloads => workloads(),
         Listing::Studies => studies()?,
         Listing::Claims => claims()?,
-        Listing::Settings => of_texts(document::settings_list()),
-        Listing::Events => of_texts(document::events_list()),
-        Listing::Statistics => of_texts(document::statistics_list()),
-        Listing::Streams => of_texts(document::streams_list()),
-        Listing::Rules => of_texts(document::rules_list()),
-        Listing::Reasons => of_texts(document::reasons_list()),
-        Listing::Bundles => bundles(arguments)?,
+        Listing::Settings => list::settings(),
+        Listing::Events => list::events(),
+        Listing::Statistics => RowList::of_texts(document::statistics_list()),
+        Listing::Streams => RowList::of_texts(document::streams_list()),
+        Listing::Rules => RowList::of_texts(document::rules_list()),
+        Listing::Reasons => RowList::of_texts(document::reasons_list()),
+        Listing::Bundles if arguments.health => {
+            Health::of(&PROGRAM, std::slice::from_ref(&arguments.path))?.list()
+        }
+        Listing::Bundles => list::bundles(&listing::find(&arguments.path, KINDS)?),
         Listing::Tables => {
             let interrupt = Interrupt::install()?;
             let instance = database::open_to_read(&arguments.path, Settings::default(), &interrupt)?;
@@ -79,11 +42,12 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
             tables(&catalog)
         }
     };
-    let all = rows.len();
-    rows.retain(|row| arguments.having.iter().all(|text| row.iter().any(|field| field.has(text))));
+    let all = list.rows.len();
+    list.rows.retain(|row| arguments.having.iter().all(|text| row.iter().any(|field| field.has(text))));
     if arguments.json {
-        return output::print(&as_json(&head, rows)).map(|()| Outcome::Fine);
+        return output::print(&list.to_json()).map(|()| Outcome::Fine);
     }
+    let RowList { head, rows } = list;
     let text = match arguments.what {
         _ if rows.is_empty() && all > 0 => format!("none of {all} rows has that\n"),
         Listing::Tables if rows.is_empty() => "the database has no table\n".to_string(),
@@ -100,46 +64,7 @@ pub fn run(arguments: &List) -> Result<Outcome, Failure> {
     output::print(&text).map(|()| Outcome::Fine)
 }
 
-fn named(head: &[&str]) -> Vec<String> {
-    head.iter().map(|name| (*name).to_string()).collect()
-}
-
-/// Returns a list of texts; the first row is the head.
-fn of_texts(texts: Vec<Vec<String>>) -> Rows {
-    let mut texts = texts.into_iter();
-    let head = texts.next().unwrap_or_default();
-    (head, texts.map(|row| row.into_iter().map(Field::from).collect()).collect())
-}
-
-/// Formats a list of objects, with the names of the head.
-fn as_json(head: &[String], rows: Vec<Vec<Field>>) -> String {
-    let object = |row: Vec<Field>| {
-        let names = head.iter().map(|name| name.to_lowercase().replace(' ', "_"));
-        Value::Object(names.zip(row.into_iter().map(|field| field.value)).collect())
-    };
-    format!("{:#}\n", Value::Array(rows.into_iter().map(object).collect()))
-}
-
-fn bundles(arguments: &List) -> Result<Rows, Failure> {
-    let row = |found: super::bundles::Found| {
-        let path = found.path.map_or(Field::none("-"), |path| path.display().to_string().into());
-        let size = found.bytes.map_or(Field::none(""), |bytes| Field::bytes(bytes.0));
-        let elapsed = found.elapsed.map_or(Field::none(""), Field::time);
-        vec![
-            path,
-            found.kind.into(),
-            found.date.into(),
-            elapsed,
-            size,
-            found.asked.into(),
-            found.headline.into(),
-        ]
-    };
-    let rows = super::bundles::find(&arguments.path)?.into_iter().map(row).collect();
-    Ok((named(&["BUNDLE", "KIND", "DATE", "ELAPSED", "SIZE", "ASKED", "SAYS"]), rows))
-}
-
-fn workloads() -> Rows {
+fn workloads() -> RowList {
     let row = |workload: &&Workload| {
         let parameter = |parameter: &Parameter| match parameter.default {
             Some(default) => format!("{}={default}", parameter.name),
@@ -148,10 +73,10 @@ fn workloads() -> Rows {
         let parameters: Vec<String> = workload.parameters.iter().map(parameter).collect();
         vec![workload.name.into(), workload.help.into(), parameters.join(", ").into()]
     };
-    (named(&["WORKLOAD", "DOES", "PARAMETERS"]), WORKLOADS.iter().map(row).collect())
+    RowList::new(&["WORKLOAD", "DOES", "PARAMETERS"], WORKLOADS.iter().map(row).collect())
 }
 
-fn studies() -> Result<Rows, Failure> {
+fn studies() -> Result<RowList, Failure> {
     let mut rows = Vec::new();
     for study in catalog::all(KINDS).map_err(StudyError::from)? {
         let arms: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
@@ -164,20 +89,20 @@ fn studies() -> Result<Rows, Failure> {
         let [arms, blocks, size] = [(); 3].map(|()| Field::none("-"));
         rows.push(vec![suite.name.into(), arms, blocks, size, asks.into()]);
     }
-    Ok((named(&["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"]), rows))
+    Ok(RowList::new(&["STUDY", "ARMS", "BLOCKS", "ROWS", "ASKS"], rows))
 }
 
-fn claims() -> Result<Rows, Failure> {
+fn claims() -> Result<RowList, Failure> {
     let claims = plumb_audit::catalog::all().map_err(|error| Failure::run(error.to_string()))?;
     let row = |claim: plumb_audit::PublishedClaim| {
         let source = claim.source;
         let columns = [claim.name, source.date, source.author, claim.statement];
         columns.map(Field::from).into_iter().collect()
     };
-    Ok((named(&["CLAIM", "DATE", "AUTHOR", "SAYS"]), claims.into_iter().map(row).collect()))
+    Ok(RowList::new(&["CLAIM", "DATE", "AUTHOR", "SAYS"], claims.into_iter().map(row).collect()))
 }
 
-fn tables(catalog: &Catalog) -> Rows {
+fn tables(catalog: &Catalog) -> RowList {
     let head =
         ["NAME", "KIND", "TABLESPACE", "ROWS", "DATA", "BLOCKS", "EXTENTS", "AVG ROW", "CHAINED", "COLUMNS"];
     let mut rows = Vec::new();
@@ -224,7 +149,7 @@ fn tables(catalog: &Catalog) -> Rows {
             rows.push(row(format!("  {}", index.name), kind, &index.extents, key(&index.columns, &names)));
         }
     }
-    (named(&head), rows)
+    RowList::new(&head, rows)
 }
 
 fn names(schema: &Schema) -> Vec<String> {

@@ -3,7 +3,6 @@
 pub mod ad_hoc;
 pub mod audit;
 pub mod backup;
-pub mod bundles;
 pub mod check;
 pub mod clean;
 pub mod compare;
@@ -23,8 +22,10 @@ mod of_workload;
 mod places;
 pub mod plan_sort;
 pub mod plans;
+pub mod prune;
 pub mod report;
 pub mod scan_instance;
+pub mod serve;
 pub mod share;
 pub mod snoop;
 pub mod sort;

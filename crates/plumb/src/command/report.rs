@@ -6,13 +6,12 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::targets::KINDS;
 use crate::{bundle, calibrate, output, run};
-use plumb_foreign::figure::stamp;
-use plumb_foreign::{READERS, Source, import, page, stored};
+use plumb_foreign::{READERS, Source, import};
 use plumb_pages::rendered;
-use plumb_pages::series::{self, Member};
 use plumb_record::Record;
 use plumb_report::format::{Figure, Reading};
 use plumb_report::html;
+use plumb_serve::{SeriesError, figure_named};
 use plumb_study::best_level::best_level;
 use plumb_study::bundle::{Contents, run_period, run_record, write_new};
 use serde_json::json;
@@ -50,17 +49,11 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
         return calibrate::rebuild(&bundle, arguments.shown());
     }
     let (directory, record) = run_record(&bundle)?;
-    let document = match &record.imported {
-        Some(imported) => {
-            let tables = stored::read(&directory).map_err(|error| Failure::run(error.to_string()))?;
-            let findings = plumb_pages::run::findings(&record).into_iter().collect();
-            page::of_record(&record, imported, &tables, findings)
-        }
-        None => plumb_pages::run::document(&record),
-    };
+    let document =
+        plumb_serve::run_document(&directory, &record).map_err(|error| Failure::run(error.to_string()))?;
     let files = bundle::write(&directory, &rendered(&document))?;
     match arguments.shown() {
-        PrintForm::Json => output::print(&output::answered(&record.to_json()?, &document)?)?,
+        PrintForm::Json => output::print(&document.answered(&record.to_json()?))?,
         _ => output::print(&(output::summary(&document) + &bundle::listed(&files)))?,
     }
     Ok(run::outcome(&record))
@@ -135,25 +128,14 @@ fn of_series(arguments: &Report) -> Result<Outcome, Failure> {
         imports.extend(read.map_err(|error| Failure::run(error.to_string()))?);
     }
     all.extend(imports.into_iter().filter_map(|import| Some((import.imported.file, import.record?))));
-    let Some((_, first)) = all.first() else {
-        return Err(Failure::run("--series: no report says how long its interval was".to_string()));
-    };
-    let of = first.header.workload.clone();
-    if let Some((file, other)) = all.iter().find(|(_, record)| record.header.workload != of) {
-        let other = &other.header.workload;
-        return Err(Failure::run(format!(
-            "--series: {file} is of {other}, and the first report is of {of}; name reports of one database"
-        )));
-    }
-    let second = |record: &Record| stamp::second(&record.header.begin_time);
-    if all.iter().all(|(_, record)| second(record).is_some()) {
-        all.sort_by_key(|(_, record)| second(record));
-    } else {
+    let figure = figure_named(arguments.figure.as_deref().unwrap_or_default())
+        .map_err(|why| Failure::usage(format!("--figure: {why}")))?;
+    let refused = |error: SeriesError| Failure::run(format!("--series: {error}"));
+    let (document, is_dated) =
+        plumb_serve::series(all, figure, env!("CARGO_PKG_VERSION")).map_err(refused)?;
+    if !is_dated {
         output::remark("the begin of a report has no known form: they are in the order of the files\n");
     }
-    let members: Vec<Member<'_>> =
-        all.iter().map(|(name, record)| Member { name: name.clone(), record }).collect();
-    let document = series::document(&members, env!("CARGO_PKG_VERSION"));
     if let Some(path) = &arguments.html {
         write_new(path, &html::render(&document))?;
     }
@@ -174,7 +156,7 @@ fn of_period(bundle: &Path, (first, last): (usize, usize), shown: PrintForm) -> 
     });
     if shown == PrintForm::Json {
         bundle::write(&directory, &named)?;
-        output::print(&output::answered(&record.to_json()?, &document)?)?;
+        output::print(&document.answered(&record.to_json()?))?;
         return Ok(run::outcome(&record));
     }
     output::print(&output::report(&document))?;

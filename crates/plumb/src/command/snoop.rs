@@ -191,7 +191,7 @@ fn show_record(
     let record = &without_secrets(record, &arguments.secret)?;
     let document = plumb_pages::run::document(record);
     if arguments.json {
-        output::print(&output::answered(&record.to_json()?, &document)?)?;
+        output::print(&document.answered(&record.to_json()?))?;
         bundle::keep(bundle, record, &document)?;
         return Ok(Outcome::Fine);
     }

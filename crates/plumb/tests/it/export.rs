@@ -296,7 +296,7 @@ fn an_index_shows_its_table_in_its_order_also_by_a_condition() {
         ["export", "t", "--order-by", "by_id", "--where", "id <> 3", "--limit", "2", "--columns", "id"];
     assert_eq!(fine(here, chosen), "id\n4\n2\n");
     let (code, said) = refused(here, ["head", "nobody"]);
-    assert!(code == 1 && said.contains("NOBODY"), "{said}");
+    assert!(code == 1 && said.contains("there is no table nobody"), "{said}");
     let (code, said) = refused(here, ["count", "t", "--where", "price > 1"]);
     assert!(code != 0 && said.contains("price"), "{said}");
     let (_, said) = refused(here, ["count", "t", "--sum", "name"]);

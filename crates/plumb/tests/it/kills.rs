@@ -1,4 +1,4 @@
-//! Every maker of things that outlive a kill, killed at three moments: `plumb clean` leaves
+//! Every maker of things that outlive a kill, killed at two moments: `plumb clean` leaves
 //! nothing. `cargo xtask bench leftovers` does the same at more moments.
 
 use crate::visits::Host;
@@ -7,7 +7,7 @@ use plumb_postgres::installation::Installation;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-const MOMENTS: u64 = 3;
+const MOMENTS: u64 = 2;
 
 fn killed(which: impl Fn(&KilledMaker) -> bool) {
     // A directory that the user of a server can reach.

@@ -21,8 +21,10 @@
 //! - `compare`: two runs, two arms of a study, and pairs that cannot be compared.
 //! - `import`: reports of other programs, kept as bundles.
 //! - `plans`: plans of execution next to each other.
+//! - `prune`: copies of traces without spans, and traces compared.
 //! - `audit`: published claims, and bundles that prove them.
 //! - `bundles`: nothing is overwritten, and unused reservations are removed.
+//! - `serve`: every route prints what the program prints; Ctrl-C.
 //! - `share`: copies without names.
 //! - `orphans`: leftovers of killed processes, and the ways to end one.
 //! - `for_programs`: output as JSON, Markdown and JUnit; named baselines.
@@ -67,9 +69,11 @@ mod places;
 mod plan_sort;
 mod plans;
 mod program;
+mod prune;
 mod record_sort;
 mod redo;
 mod scans;
+mod serve;
 mod share;
 mod slob;
 mod snoop;

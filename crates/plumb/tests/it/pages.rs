@@ -124,6 +124,7 @@ impl Place {
         fs::write(here.join("awr.txt"), AWR).expect("a file");
         fs::write(here.join("plan.txt"), PLAN).expect("a file");
         fs::write(here.join("report.txt"), "host db1.example.com\n").expect("a file");
+        fs::write(here.join("trace.json"), crate::prune::trace()).expect("a file");
         fs::write(here.join("slob.conf"), "UPDATE_PCT=25\nRUN_TIME=1\n").expect("a file");
         ["archive", "second", "elsewhere"]
             .iter()
@@ -162,6 +163,8 @@ impl Place {
             ("calibrate" | "clean", "DIR") => ".".to_string(),
             ("import", "FILE...") | ("diagnose", "FILE") => "awr.txt".to_string(),
             ("plans", "BEFORE" | "AFTER") => "plan.txt".to_string(),
+            ("prune" | "compare", "TRACE") | ("compare", "NEW") => "trace.json".to_string(),
+            ("prune", "NEW") => fresh("new"),
             (_, "CLAIM.toml") => "claim.toml".to_string(),
             (_, "INDEX") => "T_CITY_AMOUNT_DESC_IX".to_string(),
             (_, "A,B") => "day,city".to_string(),

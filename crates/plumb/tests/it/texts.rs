@@ -27,6 +27,7 @@ fn help_is_plain_and_complete() {
     printed!("help_verify", "verify", "--help");
     printed!("help_audit", "audit", "--help");
     printed!("help_share", "share", "--help");
+    printed!("help_prune", "prune", "--help");
     printed!("help_calibrate", "calibrate", "--help");
     printed!("help_load", "load", "--help");
     printed!("help_index", "index", "--help");

@@ -3,7 +3,7 @@
 use plumb_units::{changes_direction, visible_lines};
 
 /// Escapes text for element content and quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in visible_lines(text).chars() {
         match letter {

@@ -21,14 +21,17 @@ use crate::text;
 use escape::json_in_script;
 use serde::Serialize;
 
-pub(crate) use escape::escape;
+pub use escape::escape;
 
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
-const STYLE: &str = include_str!("../../assets/report.css");
+/// Style sheet of a page.
+pub const STYLE: &str = include_str!("../../assets/report.css");
 /// First script of a page, so that tests see a failure of any other.
 const ERRORS_SCRIPT: &str = include_str!("../../assets/errors.js");
 const PROFILE_SCRIPT: &str = include_str!("../../assets/profile.js");
+/// Every script of a page, so that a server can allow these and no other.
+pub const SCRIPTS: [&str; 3] = [ERRORS_SCRIPT, UPLOT_SCRIPT, PROFILE_SCRIPT];
 
 /// Renders the whole file of a page.
 pub fn render(document: &Document) -> String {

@@ -21,6 +21,7 @@
 //! tool reads any part. `docs/bundle.md` has the fields.
 
 mod contents;
+pub mod listing;
 mod manifest;
 mod record;
 mod reservation;

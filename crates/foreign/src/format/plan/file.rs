@@ -13,6 +13,7 @@
 //! Limits: a file with three entries or fewer is read as one text, as from a client. A plan that
 //! a client printed between the entries of a server is not seen.
 
+use super::client::Numbered;
 use super::log::{LogEntry, begins, unpacked};
 use super::text::has_figures;
 use super::{Fault, borrowed, of_messages, refused};
@@ -93,6 +94,63 @@ impl PlanFile {
     }
 }
 
+/// A statement with its plan, as an entry of a log has it.
+#[derive(Debug)]
+pub struct LoggedStatement {
+    /// Time of its end as printed, without a zone; empty if the log has none.
+    pub at: String,
+    /// Number of the process that executed it.
+    pub process: Option<String>,
+    pub duration_ms: f64,
+    /// Statement in one line, cut at 4,000 letters.
+    pub query: String,
+}
+
+impl LoggedStatement {
+    /// True for the first line of an entry with a plan.
+    #[must_use]
+    pub fn begins(line: &str) -> bool {
+        begins(line)
+    }
+
+    /// Reads the lines of one entry.
+    #[must_use]
+    pub fn of(entry: &str) -> Option<LoggedStatement> {
+        let lines: Vec<(u32, &str)> = (1..).zip(entry.lines()).collect();
+        let first = lines.first()?.1;
+        let process = match first.starts_with('{') {
+            true => {
+                let entry: serde_json::Value = serde_json::from_str(first).ok()?;
+                entry.get("pid").map(ToString::to_string)
+            }
+            false if first.contains(",LOG,") => first.split(',').nth(3).map(str::to_string),
+            false => {
+                let inner = first.split("LOG:").next()?.split_once('[').map(|(_, inner)| inner);
+                inner.and_then(|inner| inner.split([']', '-']).next()).map(str::to_string)
+            }
+        };
+        let process = process.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let lines = unpacked(&lines).unwrap_or_else(|| borrowed(&lines));
+        let (entry, _) = above(&lines);
+        // A plan in JSON has its statement within.
+        let within = || of_messages(lines.clone()).ok()?.first().map(|plan| plan.query.clone());
+        let query = entry.query.or_else(within).unwrap_or_default();
+        Some(LoggedStatement { at: entry.at, process, duration_ms: entry.duration_ms?, query })
+    }
+}
+
+/// Reads the lines above a plan; returns their number, too.
+fn above(lines: &[Numbered<'_>]) -> (LogEntry, usize) {
+    let begin = lines.iter().position(|(_, line)| has_figures(line)).unwrap_or(lines.len());
+    let mut entry = LogEntry::default();
+    for (_, line) in &lines[..begin] {
+        if !entry.takes(line.trim_start()) {
+            entry.goes_on(line);
+        }
+    }
+    (entry, begin)
+}
+
 /// Returns the lines of each entry of a log with a plan.
 fn entries(source: &Source) -> Vec<Range<usize>> {
     let all: Vec<&str> = source.part(0, source.len()).lines().map(|(_, line)| line).collect();
@@ -118,13 +176,7 @@ fn logged(
 ) -> Result<Vec<LoggedPlan>, Fault> {
     let lines: Vec<(u32, &str)> = source.part(range.start, range.end).lines().collect();
     let lines = unpacked(&lines).unwrap_or_else(|| borrowed(&lines));
-    let mut entry = LogEntry::default();
-    let begin = lines.iter().position(|(_, line)| has_figures(line)).unwrap_or(lines.len());
-    for (_, line) in &lines[..begin] {
-        if !entry.takes(line.trim_start()) {
-            entry.goes_on(line);
-        }
-    }
+    let (entry, begin) = above(&lines);
     let mut shape = String::new();
     lines[begin..].iter().for_each(|(_, line)| add_shape(line, &mut shape));
     if let Some(known) = shapes.get(&shape) {

@@ -25,9 +25,9 @@ const MESSAGE: usize = 13;
 /// The lines of a log above a plan.
 #[derive(Debug, Default)]
 pub(super) struct LogEntry {
-    at: String,
-    duration_ms: Option<f64>,
-    query: Option<String>,
+    pub at: String,
+    pub duration_ms: Option<f64>,
+    pub query: Option<String>,
 }
 
 impl LogEntry {

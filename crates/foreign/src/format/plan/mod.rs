@@ -28,7 +28,7 @@ mod postgres;
 mod text;
 pub(crate) mod xplan;
 
-pub use file::{COMPARED_MOST, PlanFile};
+pub use file::{COMPARED_MOST, LoggedStatement, PlanFile};
 pub(crate) use text::has_figures;
 
 use crate::source::{ForeignError, Source};
