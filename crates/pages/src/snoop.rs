@@ -443,6 +443,7 @@ mod tests {
     fn both_views_patterns_and_losses_are_in_the_report() {
         let mut record = plumb_record::fixture::record(10_000_000_000, 0);
         record.header.title = "PLUMB SNOOP".to_string();
+        (record.header.db_time_ns, record.header.db_cpu_ns, record.snoop) = (None, None, Some(snoop()));
         let document = of_record(&record, &snoop());
         let shown = text::render(&document);
         for part in [
