@@ -351,6 +351,7 @@ mod tests {
             ],
         ),
         ("head", &["table", "rows", "limit", "condition", "order_by", "columns", "path", "json"]),
+        ("prune", &["trace", "drop", "map", "out", "json"]),
         ("count", &["table", "condition", "sum", "path", "json"]),
         ("drop", &["name", "path", "yes", "json"]),
         ("backup", &["to", "no_verify_checksums", "path", "json"]),
