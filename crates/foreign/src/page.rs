@@ -10,7 +10,7 @@ use crate::import::Import;
 use crate::stored::{StoredRow, StoredTable};
 use plumb_record::{Consistency, Consistent, Finding, Imported, ImportedFigure, Record};
 use plumb_report::table::{Alignment, Cell, Column, Facts, Table, Tone};
-use plumb_report::{Answer, Document, Headline, Section, State, Summary, cells, text};
+use plumb_report::{Document, Headline, ReportAnswer, Section, State, Summary, cells, text};
 use plumb_units::visible;
 use std::collections::BTreeMap;
 
@@ -58,14 +58,14 @@ fn answered(imported: &Imported, findings: &[Finding], data: String) -> Document
 const FIGURES_IN_SENTENCE: usize = 2;
 
 /// Returns the first finding and the first figures of the report, with the result of its checks.
-fn answer(imported: &Imported, findings: &[Finding], page: &Document) -> Answer {
+fn answer(imported: &Imported, findings: &[Finding], page: &Document) -> ReportAnswer {
     let figure = |figure: &Headline| format!("{} {}", figure.name, figure.line());
     let figures = page.headline.iter().take(FIGURES_IN_SENTENCE).map(figure);
     let failed = imported.failed.first().map(|error| format!("the run failed: {}", visible(error)));
     let finding = findings.first().filter(|_| failed.is_none());
-    let what = finding.map(|finding| Answer::part(&finding.what));
+    let what = finding.map(|finding| ReportAnswer::part(&finding.what));
     let found: Vec<String> = failed.into_iter().chain(what).chain(figures).collect();
-    Answer {
+    ReportAnswer {
         asked: format!("{} of {}", imported.kind, imported.file),
         found: if found.is_empty() {
             "no figure of its first lines is known".to_string()
@@ -274,7 +274,7 @@ fn page(imported: &Imported, data: String) -> Document {
     let facts = [("File", imported.file.clone()), ("Kind", imported.kind.clone()), ("Checks", basis.clone())];
     Document {
         title: format!("IMPORTED {}  {}", imported.kind.to_uppercase(), imported.file),
-        answer: Answer::default(),
+        answer: ReportAnswer::default(),
         question: String::new(),
         running_head: "as printed".to_string(),
         width: text::WIDTH,

@@ -15,7 +15,7 @@ use plumb_findings::plans::{
 use plumb_record::Finding;
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 use plumb_report::table::{Cell, Column, Facts, Table, Tone};
-use plumb_report::{Answer, Document, Section, State, Summary, cells, text};
+use plumb_report::{Document, ReportAnswer, Section, State, Summary, cells, text};
 use plumb_units::Nanos;
 use serde::Serialize;
 
@@ -142,14 +142,14 @@ pub fn document(plans: &Plans) -> Document {
 }
 
 /// Returns the sentence of the second arm, or of a single plan, with the first advice.
-fn answer(plans: &Plans) -> Answer {
+fn answer(plans: &Plans) -> ReportAnswer {
     let advice = plans.arms.iter().flat_map(|arm| &arm.findings).find(|finding| !finding.advice.is_empty());
     let executed = plans.arms.iter().all(|arm| arm.plan.time().is_some());
-    Answer {
+    ReportAnswer {
         found: plans.answers.first().cloned().unwrap_or_default(),
         sure: if executed { "one execution each" } else { "of the planner's estimates" }.to_string(),
         advice: advice.map_or(String::new(), |finding| format!("next: {}", finding.advice)),
-        ..Answer::default()
+        ..ReportAnswer::default()
     }
 }
 
@@ -561,10 +561,10 @@ pub fn log_document(log: &PlanLog) -> Document {
     let (plans, queries) = (log.plans.len(), log.queries.len());
     Document {
         title: format!("PLANS OF A LOG  {}", log.subject),
-        answer: Answer {
+        answer: ReportAnswer {
             asked: format!("{plans} plans, {queries} {}", if queries == 1 { "query" } else { "queries" }),
             found: worst,
-            ..Answer::default()
+            ..ReportAnswer::default()
         },
         question: String::new(),
         running_head: format!("Plans: {}", log.subject),

@@ -5,7 +5,7 @@ use plumb_report::document::Drawing;
 use plumb_report::format::{Figure, Reading};
 use plumb_report::plot::Heat;
 use plumb_report::table::{Facts, Table, Tone};
-use plumb_report::{Answer, Document, Headline, Section, State, Summary, cells, table, text};
+use plumb_report::{Document, Headline, ReportAnswer, Section, State, Summary, cells, table, text};
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub(crate) fn of_record(record: &Record, snoop: &Snoop) -> Document {
 
 /// Returns the operation that took most of the calls' time, with its part at the disks. Samples
 /// have no times: their answer is the bytes of calls.
-fn answer(record: &Record, snoop: &Snoop, word: &str, basis: &str) -> Answer {
+fn answer(record: &Record, snoop: &Snoop, word: &str, basis: &str) -> ReportAnswer {
     let elapsed = Nanos(record.header.elapsed_ns);
     let all: u64 = snoop.calls.iter().map(|row| row.time_ns).sum();
     let mut operations: BTreeMap<&str, SnoopCalls> = BTreeMap::new();
@@ -77,12 +77,14 @@ fn answer(record: &Record, snoop: &Snoop, word: &str, basis: &str) -> Answer {
     };
     let judged = plumb_findings::findings(&plumb_findings::Signals::of(record));
     let finding = judged.first();
-    Answer {
+    ReportAnswer {
         asked: format!("{} in {elapsed}", snoop.target),
-        found: finding
-            .map_or_else(|| found.clone(), |finding| format!("{found}; {}", Answer::part(&finding.what))),
+        found: finding.map_or_else(
+            || found.clone(),
+            |finding| format!("{found}; {}", ReportAnswer::part(&finding.what)),
+        ),
         sure: format!("{word}: {basis}"),
-        advice: finding.map_or_else(String::new, crate::run::advice),
+        advice: finding.map_or_else(String::new, crate::advice),
         lines: headline(snoop, elapsed),
     }
 }

@@ -9,7 +9,7 @@ mod sort;
 mod undo;
 pub mod unused;
 
-pub use export::{Count, Export, Format, Head};
+pub use export::{CountRows, Export, Format, Head};
 pub use plans::PlansOf;
 pub use prune::PruneOf;
 pub use serve::ServeOf;
@@ -24,7 +24,7 @@ use plumb_calibrate::{Cells, Mode, Options, Pattern, VolumeLayout};
 use plumb_study::analysis::tally::OpenClaims;
 use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
-use plumb_workload::{DateForm, Decimal, Delimiter, Parameter, Quote, WORKLOADS, Workload};
+use plumb_workload::{DateForm, DecimalMark, Delimiter, Parameter, Quote, WORKLOADS, Workload};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -140,7 +140,7 @@ pub enum Command {
     #[command(after_help = ORDER_OF_ROWS)]
     Head(Head),
     /// Count the rows of a table and add columns, in one parallel scan
-    Count(Count),
+    Count(CountRows),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
     /// Copy the files of the database PATH/plumb.db to a new directory, with their checksums
@@ -849,7 +849,7 @@ pub struct Load {
     pub delimiter: Delimiter,
     /// Mark before the fraction of numbers: point, or comma, as in 6.341,71
     #[arg(long, default_value = "point", value_name = "point|comma", value_parser = parse_decimal)]
-    pub decimal: Decimal,
+    pub decimal: DecimalMark,
     /// Form of dates: YYYY-MM-DD, DD/MM/YYYY, MM/DD/YYYY, DD.MM.YYYY, ...
     /// [default: found from the values]
     #[arg(long, value_name = "FORM", value_parser = DateForm::parse)]
@@ -1418,10 +1418,10 @@ fn parse_quote(text: &str) -> Result<Quote, String> {
     }
 }
 
-fn parse_decimal(text: &str) -> Result<Decimal, String> {
+fn parse_decimal(text: &str) -> Result<DecimalMark, String> {
     match text {
-        "point" => Ok(Decimal::Point),
-        "comma" => Ok(Decimal::Comma),
+        "point" => Ok(DecimalMark::Point),
+        "comma" => Ok(DecimalMark::Comma),
         _ => Err("expected point or comma".to_string()),
     }
 }

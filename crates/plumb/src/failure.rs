@@ -16,9 +16,9 @@ use plumb_workload::CsvError;
 /// Words with which a statement begins.
 const SQL_WORDS: [&str; 10] =
     ["select", "insert", "update", "delete", "create", "alter", "truncate", "merge", "with", "explain"];
-const NO_SQL: &str = "plumb has no SQL: `head`, `count` and `export` read rows by --where, `load`, `copy` and `drop` write, \
-                      `index` makes one; transactions are a library (`plumb-engine`), a server's statement is one of \
-                      `plumb plans --target`";
+const NO_SQL: &str = "plumb has no SQL: `head`, `count` and `export` read rows by --where, `load`, `copy`, \
+                      `index` and `drop` change them; transactions are those of the library plumb-engine, \
+                      and `plumb plans --target` takes a statement for a server";
 
 /// Message printed after `plumb: `, and the exit code.
 #[derive(Debug)]

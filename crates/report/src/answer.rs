@@ -8,14 +8,13 @@
 //! Owners of data fill the parts from their verdicts and findings. Rejected: a free sentence of
 //! each kind, because JSON then lacks its parts, and one kind forgets the doubt.
 
-use crate::Headline;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// Most lines below the sentence.
 pub const LINES_MAX: usize = 6;
 
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
+pub struct ReportAnswer {
     /// Subject or question; empty if the result names it.
     pub asked: String,
     /// Result with its size; empty in a report that answers nothing.
@@ -28,7 +27,7 @@ pub struct Answer {
     pub lines: Vec<Headline>,
 }
 
-impl Answer {
+impl ReportAnswer {
     /// Returns the parts as one sentence without a full stop; empty without a result.
     pub fn sentence(&self) -> String {
         if self.found.is_empty() {
@@ -51,7 +50,7 @@ impl Answer {
         asked + &ended(&self.found) + &sure + &advice
     }
 
-    /// Returns a conclusion as a part of a sentence, with a small first letter unless it is a name's.
+    /// Returns a conclusion as a part of a sentence: its first letter is small, but for a name's.
     pub fn part(text: &str) -> String {
         let (word, _) = text.split_once(' ').unwrap_or((text, ""));
         let is_plain = word.chars().skip(1).all(|letter| letter.is_ascii_lowercase());
@@ -69,7 +68,7 @@ impl Answer {
 }
 
 /// Serialises the sentence and its parts, and each line as a name and a value.
-impl Serialize for Answer {
+impl Serialize for ReportAnswer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Answer", 6)?;
         fields.serialize_field("sentence", &self.sentence())?;
@@ -83,6 +82,22 @@ impl Serialize for Answer {
     }
 }
 
+/// One of the most important figures.
+#[derive(Debug, Clone)]
+pub struct Headline {
+    pub name: String,
+    pub value: String,
+    /// Context of the value: a share, a bound.
+    pub aside: String,
+}
+
+impl Headline {
+    /// Returns value and aside in a line.
+    pub fn line(&self) -> String {
+        if self.aside.is_empty() { self.value.clone() } else { format!("{}, {}", self.value, self.aside) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +106,7 @@ mod tests {
     fn a_sentence_has_the_parts_that_there_are() {
         let of = |[asked, found, sure, advice]: [&str; 4]| {
             let [asked, found, sure, advice] = [asked, found, sure, advice].map(String::from);
-            Answer { asked, found, sure, advice, lines: Vec::new() }.sentence()
+            ReportAnswer { asked, found, sure, advice, lines: Vec::new() }.sentence()
         };
         assert_eq!(
             of(["Does it pay?", "43% faster.", "8 blocks", "use it."]),
@@ -100,7 +115,7 @@ mod tests {
         assert_eq!(of(["redo", "10 commits/s", "", ""]), "redo: 10 commits/s");
         assert_eq!(of(["", "4 ms to 400 ms", "", ""]), "4 ms to 400 ms");
         assert_eq!(of(["redo", "", "VALID", "run it"]), "", "a doubt without a result is no answer");
-        let parts = ["The log waits", "DB CPU is all", "PostgreSQL reads", "A scan"].map(Answer::part);
+        let parts = ["The log waits", "DB CPU is all", "PostgreSQL reads", "A scan"].map(ReportAnswer::part);
         assert_eq!(parts, ["the log waits", "DB CPU is all", "PostgreSQL reads", "a scan"]);
     }
 }

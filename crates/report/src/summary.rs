@@ -3,7 +3,7 @@
 //! It has neither colours nor control characters, and nothing that the report lacks.
 
 use crate::text::{self, hanging};
-use crate::{Answer, Document, Headline};
+use crate::{Document, Headline, ReportAnswer};
 use plumb_units::COLUMN_MOST;
 
 /// Longest line of sentences, however wide the terminal is.
@@ -34,7 +34,7 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
 }
 
 /// Returns the sentence of an answer, its lines, and a blank one; nothing without an answer.
-pub fn answer(answer: &Answer, page_width: usize) -> Vec<String> {
+pub fn answer(answer: &ReportAnswer, page_width: usize) -> Vec<String> {
     let said = answer.sentence();
     if said.is_empty() {
         return Vec::new();

@@ -54,7 +54,7 @@ mod pieces;
 mod records;
 
 pub use dates::{DateForm, DateStyle, zone_name};
-pub use decimal::Decimal;
+pub use decimal::DecimalMark;
 pub use dialect::Quote;
 pub use error::CsvError;
 pub use header::Header;
@@ -85,7 +85,7 @@ pub struct CsvOptions {
     /// Form of the dates, if known; otherwise it is inferred from the values.
     pub date_form: Option<DateForm>,
     /// Mark before the fraction of a number.
-    pub decimal: Decimal,
+    pub decimal: DecimalMark,
     /// Another file that holds the bytes: those of a pipe are copied to one.
     /// Messages name the file itself.
     pub bytes: Option<PathBuf>,

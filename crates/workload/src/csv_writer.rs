@@ -34,7 +34,9 @@ mod tests {
         ) {
             let mut line = Vec::new();
             super::append_line(&mut fields.iter().cloned(), delimiter, &mut line);
-            let mut reader = csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).from_reader(line.as_slice());
+            let mut reader = csv::ReaderBuilder::new();
+            reader.has_headers(false).delimiter(delimiter);
+            let mut reader = reader.from_reader(line.as_slice());
             let back: Vec<csv::StringRecord> = reader.records().map(|record| record.expect("a record")).collect();
             prop_assert_eq!(back.len(), 1);
             prop_assert_eq!(back[0].iter().map(str::to_string).collect::<Vec<_>>(), fields);

@@ -23,7 +23,7 @@ pub mod users;
 mod wide;
 
 pub use csv_file::{
-    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, Decimal, Delimiter,
+    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, DecimalMark, Delimiter,
     Header, Quote, SeveralLines, TextCause, TextReason, zone_name,
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};

@@ -22,6 +22,9 @@ use plumb_units::{BlockAddress, RowId};
 
 const READS: usize = 32;
 
+/// Values of a row; `None` if it is left out.
+type Fetched = Option<Vec<Value>>;
+
 /// A test of a row's image.
 pub type RowFilter<'f> = &'f dyn Fn(&[u8]) -> Result<bool, RowError>;
 
@@ -68,7 +71,7 @@ impl<'a> RowFetcher<'a> {
         wanted.sort_unstable();
         let by_block: Vec<&[(RowId, usize)]> =
             wanted.chunk_by(|one, two| one.0.address() == two.0.address()).collect();
-        let mut found: Vec<Option<Vec<Value>>> = vec![None; rows.len()];
+        let mut found: Vec<Fetched> = vec![None; rows.len()];
         let mut in_pieces = Vec::new();
         let blocks = &self.blocks;
         self.reader.read(
@@ -84,7 +87,7 @@ impl<'a> RowFetcher<'a> {
     }
 
     /// Returns the values of a row of which some blocks are missing.
-    fn read_on(&mut self, mut chain: Chain) -> Result<Option<Vec<Value>>, EngineError> {
+    fn read_on(&mut self, mut chain: Chain) -> Result<Fetched, EngineError> {
         let blocks = &self.blocks;
         let mut values = None;
         while let Some(address) = chain.next() {
@@ -122,7 +125,7 @@ impl TableBlocks<'_> {
         &self,
         wanted: &[(RowId, usize)],
         bytes: &[u8],
-        (found, in_pieces): (&mut [Option<Vec<Value>>], &mut Vec<(Chain, usize)>),
+        (found, in_pieces): (&mut [Fetched], &mut Vec<(Chain, usize)>),
     ) -> Result<(), EngineError> {
         let content = self.verify(wanted[0].0.address(), bytes)?;
         for (row, place) in wanted {
@@ -144,7 +147,7 @@ impl TableBlocks<'_> {
     }
 
     /// Returns the values of a row; `None` if it fails the filter.
-    fn values(&self, image: &[u8], row: RowId) -> Result<Option<Vec<Value>>, EngineError> {
+    fn values(&self, image: &[u8], row: RowId) -> Result<Fetched, EngineError> {
         let holds = self.filter.map_or(Ok(true), |filter| filter(image));
         match holds.map_err(|error| EngineError::bad_row(row, error))? {
             true => values(&self.table.schema, image, row).map(Some),

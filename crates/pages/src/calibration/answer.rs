@@ -2,9 +2,9 @@
 
 use super::{derived, number};
 use plumb_calibrate::Calibration;
-use plumb_report::{Answer, Headline};
+use plumb_report::{Headline, ReportAnswer};
 
-pub(super) fn answer(calibration: &Calibration, doubts: &[String]) -> Answer {
+pub(super) fn answer(calibration: &Calibration, doubts: &[String]) -> ReportAnswer {
     let environment = &calibration.environment;
     let words = derived::words(calibration);
     let of = |question: &str| words.iter().find(|(name, _)| *name == question).map(|(_, text)| text.as_str());
@@ -19,7 +19,7 @@ pub(super) fn answer(calibration: &Calibration, doubts: &[String]) -> Answer {
         (true, None) => String::new(),
         (false, _) => "measure again before a setting rests on it".to_string(),
     };
-    Answer {
+    ReportAnswer {
         asked: format!("{} on {}", environment.path, environment.device),
         found: match found.is_empty() {
             true => named.collect::<Vec<_>>().join("; "),

@@ -3,14 +3,14 @@
 use super::{Pairing, because, explain, named, shown, warnings};
 use plumb_record::figures::{ELAPSED, FigureGroup};
 use plumb_record::{Record, RunState};
-use plumb_report::Answer;
+use plumb_report::ReportAnswer;
 use plumb_report::format::{Change, Count, Figure, Reading};
 use plumb_study::compare::Comparison;
 
-pub(super) fn answer(comparison: &Comparison, workload: &str) -> Answer {
+pub(super) fn answer(comparison: &Comparison, workload: &str) -> ReportAnswer {
     let runs = || comparison.sides().into_iter().flat_map(|period| &period.runs);
     if runs().any(|run| run.validity().state == RunState::Invalid) {
-        return Answer {
+        return ReportAnswer {
             asked: format!("{workload}, 2nd against 1st"),
             found: "nothing can be compared".to_string(),
             sure: warnings(comparison).into_iter().next().unwrap_or_default(),
@@ -29,7 +29,7 @@ pub(super) fn answer(comparison: &Comparison, workload: &str) -> Answer {
         }
         other => format!("no verdict: {}", because(other)),
     };
-    Answer {
+    ReportAnswer {
         asked: format!("{workload}, 2nd against 1st"),
         found: if found.is_empty() { "no time is known of both".to_string() } else { found },
         sure: [Some(basis), doubt].into_iter().flatten().collect::<Vec<_>>().join("; "),

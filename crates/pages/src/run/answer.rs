@@ -1,10 +1,10 @@
 //! The answer of a run: the figures of its workload, the largest cost, and what would lower it.
 
 use super::{events, head, work};
-use plumb_record::{Finding, Record, RunState, Validity};
+use plumb_record::{Record, RunState, Validity};
 use plumb_report::answer::LINES_MAX;
 use plumb_report::format::{Average, Figure, Percent, Seconds};
-use plumb_report::{Answer, Headline};
+use plumb_report::{Headline, ReportAnswer};
 
 const EVENTS_MAX: usize = 3;
 /// Headline figures below the sentence; the line of the top events follows them.
@@ -12,7 +12,7 @@ const FIGURES_MAX: usize = LINES_MAX - 1;
 /// A shorter run is mostly start and end.
 const SHORT_NS: u64 = 1_000_000_000;
 
-pub(super) fn answer(record: &Record) -> Answer {
+pub(super) fn answer(record: &Record) -> ReportAnswer {
     let header = &record.header;
     let mut lines = head::headline(record);
     lines.truncate(FIGURES_MAX);
@@ -22,14 +22,14 @@ pub(super) fn answer(record: &Record) -> Answer {
     let asked = header.workload.clone();
     if let Some(reason) = validity.reasons.first().filter(|_| validity.state == RunState::Invalid) {
         let found = format!("INVALID, its figures must not be used: {reason}");
-        return Answer { asked, found, lines, ..Answer::default() };
+        return ReportAnswer { asked, found, lines, ..ReportAnswer::default() };
     }
     // The state names the first doubt; the cost is what takes the time.
     let is_named = !validity.doubtful.is_empty();
     let finding = record.findings.iter().find(|finding| finding.saves_ns.is_some() || !is_named);
-    let cost = finding.map(|finding| Answer::part(&finding.what)).or_else(|| largest(record));
-    let advice = record.findings.first().map_or(String::new(), advice);
-    Answer {
+    let cost = finding.map(|finding| ReportAnswer::part(&finding.what)).or_else(|| largest(record));
+    let advice = record.findings.first().map_or(String::new(), crate::advice);
+    ReportAnswer {
         asked,
         found: result(record) + &cost.map_or(String::new(), |cost| format!("; {cost}")),
         sure: sure(record, &validity),
@@ -42,7 +42,7 @@ pub(super) fn answer(record: &Record) -> Answer {
 fn result(record: &Record) -> String {
     let elapsed = format!("{} s", Seconds(record.header.elapsed_ns).figure());
     match work::figures(record).first() {
-        Some(figure) => format!("{} {}, in {elapsed}", Answer::part(&figure.name), figure.line()),
+        Some(figure) => format!("{} {}, in {elapsed}", ReportAnswer::part(&figure.name), figure.line()),
         None => format!("took {elapsed}"),
     }
 }
@@ -51,15 +51,6 @@ fn sure(record: &Record, validity: &Validity) -> String {
     match record.header.elapsed_ns < SHORT_NS {
         true => format!("{}, but a run below 1 s is short", validity.words()),
         false => validity.words(),
-    }
-}
-
-/// Returns the advice of a finding, or the study that would prove it.
-pub(crate) fn advice(finding: &Finding) -> String {
-    match (finding.advice.is_empty(), finding.study.is_empty()) {
-        (false, _) => format!("next: {}", finding.advice),
-        (true, false) => format!("proof: {}", finding.study),
-        (true, true) => String::new(),
     }
 }
 

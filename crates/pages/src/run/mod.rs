@@ -33,7 +33,6 @@ mod users;
 mod waited_io;
 mod work;
 
-pub(super) use answer::advice;
 pub(super) use device::{devices_of, facts as device_facts, in_one_line as device_line};
 pub(super) use events::{TopEvent, top_events};
 pub(super) use io::moved;

@@ -5,7 +5,7 @@ use super::{effects, summary, words};
 use plumb_proof::verdict::Standing;
 use plumb_report::answer::LINES_MAX;
 use plumb_report::format::{Count, Figure, Size, Throughput};
-use plumb_report::{Answer, Headline};
+use plumb_report::{Headline, ReportAnswer};
 use plumb_study::analysis::result::{Analysis, Arm, ArmIo, IoTable, JudgedClaim, StudyState};
 
 /// Claims of the sentence; the lines below it have more.
@@ -13,14 +13,14 @@ const CLAIMS_MAX: usize = 2;
 /// Longest question that leaves the sentence readable.
 const QUESTION_MAX: usize = 90;
 
-pub(super) fn answer(analysis: &Analysis) -> Answer {
+pub(super) fn answer(analysis: &Analysis) -> ReportAnswer {
     let design = &analysis.design;
     let mut lines = summary::claims(analysis);
     if let Some(devices) = devices(analysis) {
         lines.truncate(LINES_MAX - 1);
         lines.push(devices);
     }
-    Answer {
+    ReportAnswer {
         asked: question(analysis),
         found: found(analysis),
         sure: format!(

@@ -90,7 +90,7 @@ pub struct Head {
 }
 
 #[derive(Debug, Args)]
-pub struct Count {
+pub struct CountRows {
     /// Name of the table to scan once
     pub table: String,
     /// The rows that satisfy tests with AND between them, such as "amount >= 100 AND city = 'Bern'"

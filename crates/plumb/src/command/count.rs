@@ -1,6 +1,6 @@
 //! `plumb count`: rows of a table and sums of its columns, by one parallel scan.
 
-use crate::arguments::Count;
+use crate::arguments::CountRows;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -12,7 +12,7 @@ use plumb_events::Role;
 use serde_json::{Value as Json, json};
 
 /// Prints the number of rows that satisfy the condition, and a line for each sum.
-pub fn run(arguments: &Count) -> Result<Outcome, Failure> {
+pub fn run(arguments: &CountRows) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let instance = database::open_for(&arguments.path, &arguments.table, &interrupt)?;
     let session = instance.recorder.session(Role::User);

@@ -807,8 +807,8 @@ fn a_command_that_asks_a_server_is_not_called_disturbed_by_it() {
     assert_eq!(run(&asks, "served"), (true, false));
 }
 
-/// Direct I/O reaches the disk whatever the page cache does. The kernel counts all processes, so the
-/// bytes of the command are a lower bound.
+/// Direct I/O reaches the disk whatever the page cache does. The kernel counts all processes, so
+/// the bytes of the command are a lower bound.
 #[test]
 fn a_command_has_the_disk_next_to_its_own_figure() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -14,7 +14,8 @@ mod parts;
 mod plot;
 mod table;
 
-use crate::document::{Block, Document, Drawing, Headline, Placement, Section};
+use crate::Headline;
+use crate::document::{Block, Document, Drawing, Placement, Section};
 use crate::profile::Chart;
 use crate::table::Tone;
 use crate::text;

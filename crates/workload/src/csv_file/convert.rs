@@ -3,7 +3,7 @@
 use super::dates::DateStyle;
 use super::error::excerpt;
 use super::records::Records;
-use super::{CsvError, CsvOptions, Decimal};
+use super::{CsvError, CsvOptions, DecimalMark};
 use plumb_types::{Column, ColumnType, RowBatch, Schema, parse_number};
 use std::path::Path;
 use std::str::Utf8Error;
@@ -74,7 +74,7 @@ impl Cell<'_> {
     #[inline]
     fn push_number(
         self,
-        decimal: Decimal,
+        decimal: DecimalMark,
         scratch: &mut Vec<u8>,
         batch: &mut RowBatch,
     ) -> Result<(), CsvError> {

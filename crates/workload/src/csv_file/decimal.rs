@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// Mark before the fraction of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Decimal {
+pub enum DecimalMark {
     /// As in `6341.71`, without thousands.
     #[default]
     Point,
@@ -15,13 +15,13 @@ pub enum Decimal {
     Comma,
 }
 
-impl Decimal {
+impl DecimalMark {
     /// Returns a number as it is written with a point, and another text as it is. A number with a
     /// point that is not between thousands gets a comma, so that it is refused as a number.
     pub(super) fn pointed(self, value: &[u8]) -> Cow<'_, [u8]> {
         let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.,".contains(byte);
         let is_plain = || !value.iter().any(|byte| b".,".contains(byte));
-        if self == Decimal::Point || !value.iter().all(is_of_number) || is_plain() {
+        if self == DecimalMark::Point || !value.iter().all(is_of_number) || is_plain() {
             return Cow::Borrowed(value);
         }
         let (whole, fraction) = match value.iter().position(|byte| *byte == b',') {
@@ -56,9 +56,9 @@ mod tests {
     #[test]
     fn a_comma_is_a_point_and_points_are_between_thousands() {
         let check = |value: &str, expected: &str| {
-            let found = Decimal::Comma.pointed(value.as_bytes());
+            let found = DecimalMark::Comma.pointed(value.as_bytes());
             assert_eq!(String::from_utf8_lossy(&found), expected, "{value}");
-            assert_eq!(Decimal::Point.pointed(value.as_bytes()), value.as_bytes());
+            assert_eq!(DecimalMark::Point.pointed(value.as_bytes()), value.as_bytes());
         };
         for (value, expected) in [
             ("6.341,71", "6341.71"),

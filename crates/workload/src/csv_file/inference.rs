@@ -22,7 +22,7 @@ use super::error::excerpt;
 use super::header::ColumnName;
 use super::pieces::{PieceError, Pieces};
 use super::records::{EmptyLines, RecordError, Records};
-use super::{CsvError, CsvOptions, Decimal};
+use super::{CsvError, CsvOptions, DecimalMark};
 use plumb_types::{ColumnType, DateError, DateText, NumberError, NumberForm, TEXT_BYTES_MAX, parse_number};
 use std::fmt;
 use std::num::NonZero;
@@ -499,7 +499,7 @@ impl Guess {
         &mut self,
         value: &[u8],
         line: u64,
-        ((meant, decimal), scratch): ((Option<DateForm>, Decimal), &mut Vec<u8>),
+        ((meant, decimal), scratch): ((Option<DateForm>, DecimalMark), &mut Vec<u8>),
     ) -> Result<(), Fault> {
         self.bytes_max = self.bytes_max.max(value.len());
         let pointed = decimal.pointed(trim_blanks(value));
