@@ -1,6 +1,6 @@
 //! Tests direct I/O in a directory, and finds its alignment.
 //!
-//! The probe creates a file without a name (`O_TMPFILE`), so that a signal or a kill leaves none. It
+//! The probe creates a file without a name (`O_TMPFILE`), so that a signal or kill leaves none. It
 //! opens it a second time with `O_DIRECT`. File systems without such files, as NFS, get one with a
 //! name, which is unlinked. The probe writes and reads one block in memory that is aligned exactly
 //! as claimed and no better. The claim is that of
