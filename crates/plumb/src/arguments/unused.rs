@@ -365,7 +365,6 @@ mod tests {
         ("compare", &["first", "second", "html", "baseline", "save_baseline", "json"]),
         ("list", &["what", "having", "json"]),
         ("serve", &["directories", "listen"]),
-        ("prune", &["trace", "drop", "out", "map", "json"]),
         ("trace", &["bundle", "session", "summary", "paths", "json"]),
         (
             "snoop",
