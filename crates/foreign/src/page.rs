@@ -8,9 +8,9 @@
 use crate::figure::shown::scaled;
 use crate::import::Import;
 use crate::stored::{StoredRow, StoredTable};
-use plumb_record::{Consistency, Consistent, Imported, ImportedFigure, Record};
+use plumb_record::{Consistency, Consistent, Finding, Imported, ImportedFigure, Record};
 use plumb_report::table::{Alignment, Cell, Column, Facts, Table, Tone};
-use plumb_report::{Document, Headline, Section, State, Summary, cells, text};
+use plumb_report::{Document, Headline, ReportAnswer, Section, State, Summary, cells, text};
 use plumb_units::visible;
 use std::collections::BTreeMap;
 
@@ -26,11 +26,13 @@ impl Import {
     #[must_use]
     pub fn page(&self, findings: Vec<Section>) -> Document {
         let tables: Vec<StoredTable> = self.report.sheets.iter().map(StoredTable::from).collect();
+        let found = self.judged().map_or(&[][..], |record| &record.findings);
         let data = match &self.record {
             Some(record) => serde_json::to_string(record),
             None => serde_json::to_string(&self.imported),
         };
-        document(&self.imported, &tables, findings, data.unwrap_or_else(|_| "null".to_string()))
+        let data = data.unwrap_or_else(|_| "null".to_string());
+        document(answered(&self.imported, found, data), &self.imported, &tables, findings)
     }
 }
 
@@ -43,11 +45,47 @@ pub fn of_record(
     findings: Vec<Section>,
 ) -> Document {
     let data = serde_json::to_string(record).unwrap_or_else(|_| "null".to_string());
-    document(imported, tables, findings, data)
+    document(answered(imported, &record.findings, data), imported, tables, findings)
 }
 
-fn document(imported: &Imported, tables: &[StoredTable], findings: Vec<Section>, data: String) -> Document {
-    let mut document = page(imported, data);
+/// Returns the page without sections, with the answer of the report.
+fn answered(imported: &Imported, findings: &[Finding], data: String) -> Document {
+    let page = page(imported, data);
+    Document { answer: answer(imported, findings, &page), ..page }
+}
+
+/// Figures of the sentence; the lines below it have more.
+const FIGURES_IN_SENTENCE: usize = 2;
+
+/// Returns the first finding and the first figures of the report, with the result of its checks.
+fn answer(imported: &Imported, findings: &[Finding], page: &Document) -> ReportAnswer {
+    let figure = |figure: &Headline| format!("{} {}", figure.name, figure.line());
+    let figures = page.headline.iter().take(FIGURES_IN_SENTENCE).map(figure);
+    let failed = imported.failed.first().map(|error| format!("the run failed: {}", visible(error)));
+    let finding = findings.first().filter(|_| failed.is_none());
+    let what = finding.map(|finding| ReportAnswer::part(&finding.what));
+    let found: Vec<String> = failed.into_iter().chain(what).chain(figures).collect();
+    ReportAnswer {
+        asked: format!("{} of {}", imported.kind, imported.file),
+        found: if found.is_empty() {
+            "no figure of its first lines is known".to_string()
+        } else {
+            found.join("; ")
+        },
+        sure: format!("{}: {}", page.state.word, page.basis),
+        advice: finding
+            .filter(|finding| !finding.advice.is_empty())
+            .map_or(String::new(), |finding| format!("next: {}", finding.advice)),
+        lines: page.headline.clone(),
+    }
+}
+
+fn document(
+    mut document: Document,
+    imported: &Imported,
+    tables: &[StoredTable],
+    findings: Vec<Section>,
+) -> Document {
     let (of_rows, others) = of_rows(imported, tables);
     document.sections = vec![origin(imported), tallies(imported)];
     document.sections.extend(failures(imported));
@@ -236,6 +274,7 @@ fn page(imported: &Imported, data: String) -> Document {
     let facts = [("File", imported.file.clone()), ("Kind", imported.kind.clone()), ("Checks", basis.clone())];
     Document {
         title: format!("IMPORTED {}  {}", imported.kind.to_uppercase(), imported.file),
+        answer: ReportAnswer::default(),
         question: String::new(),
         running_head: "as printed".to_string(),
         width: text::WIDTH,

@@ -45,7 +45,7 @@ pub use notes::notes;
 pub use ring::{IoUringSupport, RingPart, RingRefusal, RingSetup};
 
 use crate::kernel::{self, Host};
-use crate::roots::Roots;
+use crate::roots::{self, Roots};
 use direct::ProbeFile;
 use plumb_units::Bytes;
 use std::fs::File;
@@ -372,6 +372,14 @@ pub fn disk(number: u64) -> Option<String> {
     let block = Roots::real().sys.join(format!("dev/block/{number}")).canonicalize().ok()?;
     let disk = if block.join("partition").exists() { block.parent()? } else { block.as_path() };
     Some(disk.file_name()?.to_str()?.to_string())
+}
+
+/// Returns the names of all disks that have a size, without partitions; none without sysfs.
+pub fn disks() -> Vec<String> {
+    let system = Roots::real().sys.join("block");
+    let has_size =
+        |name: &String| roots::text(&system.join(name).join("size")).is_some_and(|sectors| sectors != "0");
+    roots::names(&system).into_iter().filter(has_size).collect()
 }
 
 /// Returns the space of the file system of a path, without a probe file.

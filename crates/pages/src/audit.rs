@@ -5,7 +5,7 @@ use plumb_audit::{Audit, ReasonKind};
 use plumb_proof::verdict::Standing;
 use plumb_report::format::Count;
 use plumb_report::table::{Cell, Facts, Table};
-use plumb_report::{Document, Section, State, Summary, cells, text};
+use plumb_report::{Document, ReportAnswer, Section, State, Summary, cells, text};
 
 /// Width of a column of sentences.
 const SENTENCE: usize = 72;
@@ -22,6 +22,7 @@ pub fn document(audits: &[Audit]) -> Document {
     let state = State { of: "Claims".to_string(), word: counts(standings), tone: tone_of_standing(standing) };
     Document {
         title: format!("PLUMB AUDIT  {subject}"),
+        answer: ReportAnswer::default(),
         question: String::new(),
         running_head: subject,
         width: text::WIDTH,

@@ -5,6 +5,7 @@
 //! because nothing shows the noise of equal runs. Configured values (memory, settings) are equal or
 //! not, and need no test.
 
+mod answer;
 mod events;
 mod explain;
 mod io;
@@ -29,6 +30,7 @@ pub fn document(comparison: &Comparison) -> Document {
     let workload = if first == second { second } else { format!("{first} and {second}") };
     Document {
         title: format!("PLUMB COMPARE PERIOD REPORT  Workload: {workload}"),
+        answer: answer::answer(comparison, &workload),
         question: String::new(),
         running_head: format!("Compare: {workload}  1st against 2nd"),
         width: text::WIDTH,

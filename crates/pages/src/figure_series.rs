@@ -14,7 +14,7 @@ use plumb_record::figures::FigureRow;
 use plumb_report::format::{Figure, Reading};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Stroke, short_count};
 use plumb_report::table::{Column, Table, Tone};
-use plumb_report::{Document, Drawing, Section, State, Summary, cells, text};
+use plumb_report::{Document, Drawing, ReportAnswer, Section, State, Summary, cells, text};
 use serde_json::json;
 use std::ops::Range;
 
@@ -73,6 +73,7 @@ pub fn document(members: &[Member<'_>], row: &FigureRow, version: &str) -> Resul
     });
     Ok(Document {
         title: format!("SERIES  {} of {workload}, {} runs", row.name, points.len()),
+        answer: ReportAnswer::default(),
         question: String::new(),
         running_head: format!("Series: {} of {workload}", row.name),
         width: text::WIDTH,

@@ -17,7 +17,7 @@ mod snoop;
 pub mod study;
 
 use plumb_proof::verdict::{Standing, Verdict};
-use plumb_record::{RunState, Validity};
+use plumb_record::{Finding, RunState, Validity};
 use plumb_report::table::Tone;
 use plumb_report::{Document, html, text};
 use plumb_study::bundle::REPORTS;
@@ -26,6 +26,15 @@ use plumb_study::bundle::REPORTS;
 pub fn rendered(document: &Document) -> [(&'static str, String); 2] {
     let [text_name, html_name] = REPORTS;
     [(text_name, text::render(document)), (html_name, html::render(document))]
+}
+
+/// Returns the advice of a finding, or the study that would prove it.
+fn advice(finding: &Finding) -> String {
+    match (finding.advice.is_empty(), finding.study.is_empty()) {
+        (false, _) => format!("next: {}", finding.advice),
+        (true, false) => format!("proof: {}", finding.study),
+        (true, true) => String::new(),
+    }
 }
 
 fn tone_of(verdict: &Verdict) -> Tone {

@@ -1,7 +1,7 @@
 //! The page of some plans: what differs, findings, and each plan as DBMS_XPLAN prints it.
 //!
 //! ```text
-//! (title)        the answer in a sentence; those of further arms below it
+//! (first)        the answer in a sentence; those of further arms below it
 //! Plans          a line an arm: hash, operators, time, buffers
 //! Findings       of all arms, with the number of the arm
 //! Side by Side   a line for each operator of an arm, next to its like in the others, then figures
@@ -15,7 +15,7 @@ use plumb_findings::plans::{
 use plumb_record::Finding;
 use plumb_record::plan::{ExecutionPlan, PlanFigure, PlanOperation, PlanSource, PlanTree};
 use plumb_report::table::{Cell, Column, Facts, Table, Tone};
-use plumb_report::{Document, Section, State, Summary, cells, text};
+use plumb_report::{Document, ReportAnswer, Section, State, Summary, cells, text};
 use plumb_units::Nanos;
 use serde::Serialize;
 
@@ -120,7 +120,8 @@ pub fn document(plans: &Plans) -> Document {
     let sections = [Some(overview(plans)), findings(plans), side_by_side(plans)];
     let each = (1..).zip(&plans.arms).map(|(number, arm)| plan_section(number, arm, plans.arms.len()));
     Document {
-        title: plans.answers.first().cloned().unwrap_or_default(),
+        title: format!("PLANS  {subject}"),
+        answer: answer(plans),
         question: String::new(),
         running_head: match names.len() {
             1 | 2 => format!("Plans: {subject}"),
@@ -137,6 +138,18 @@ pub fn document(plans: &Plans) -> Document {
                  for a study."
             .to_string(),
         data: serde_json::to_string(plans).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+/// Returns the sentence of the second arm, or of a single plan, with the first advice.
+fn answer(plans: &Plans) -> ReportAnswer {
+    let advice = plans.arms.iter().flat_map(|arm| &arm.findings).find(|finding| !finding.advice.is_empty());
+    let executed = plans.arms.iter().all(|arm| arm.plan.time().is_some());
+    ReportAnswer {
+        found: plans.answers.first().cloned().unwrap_or_default(),
+        sure: if executed { "one execution each" } else { "of the planner's estimates" }.to_string(),
+        advice: advice.map_or(String::new(), |finding| format!("next: {}", finding.advice)),
+        ..ReportAnswer::default()
     }
 }
 
@@ -547,10 +560,12 @@ pub fn log_document(log: &PlanLog) -> Document {
     );
     let (plans, queries) = (log.plans.len(), log.queries.len());
     Document {
-        title: format!(
-            "{plans} plans, {queries} {}: {worst}",
-            if queries == 1 { "query" } else { "queries" }
-        ),
+        title: format!("PLANS OF A LOG  {}", log.subject),
+        answer: ReportAnswer {
+            asked: format!("{plans} plans, {queries} {}", if queries == 1 { "query" } else { "queries" }),
+            found: worst,
+            ..ReportAnswer::default()
+        },
         question: String::new(),
         running_head: format!("Plans: {}", log.subject),
         width: text::WIDTH,

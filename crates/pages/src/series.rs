@@ -16,7 +16,7 @@ use plumb_record::{Record, WaitEvent};
 use plumb_report::format::{Decimal, Figure, Percent};
 use plumb_report::plot::{Axis, Mark, Plot, Series, Side, Stroke, short_count};
 use plumb_report::table::{Column, RowKind, Table, Tone};
-use plumb_report::{Document, Drawing, Section, State, Summary, cells, text};
+use plumb_report::{Document, Drawing, ReportAnswer, Section, State, Summary, cells, text};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -60,6 +60,7 @@ pub fn document(members: &[Member<'_>], plumb_version: &str) -> Document {
     let lines = changes.iter().map(|change| ("-".to_string(), sentence(members, change)));
     Document {
         title: format!("SERIES  {workload}, {} reports", members.len()),
+        answer: ReportAnswer::default(),
         question: String::new(),
         running_head: format!("Series: {workload}"),
         width: text::WIDTH,

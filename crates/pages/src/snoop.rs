@@ -5,7 +5,7 @@ use plumb_report::document::Drawing;
 use plumb_report::format::{Figure, Reading};
 use plumb_report::plot::Heat;
 use plumb_report::table::{Facts, Table, Tone};
-use plumb_report::{Document, Headline, Section, State, Summary, cells, table, text};
+use plumb_report::{Document, Headline, ReportAnswer, Section, State, Summary, cells, table, text};
 use plumb_units::{Bytes, Nanos, RowCount};
 use std::collections::BTreeMap;
 
@@ -28,9 +28,9 @@ pub(crate) fn of_record(record: &Record, snoop: &Snoop) -> Document {
         false => format!("{} of {} events of the kernel lost", RowCount(lost), RowCount(events)),
     };
     let headline = headline(snoop, elapsed);
-    let facts = headline.iter().map(|figure| (figure.name.clone(), figure.line())).collect();
     Document {
         title: record.header.title.clone(),
+        answer: answer(record, snoop, word, &basis),
         question: format!("The requests of {}, at the call and at the disk.", snoop.target),
         running_head: format!("Snoop: {}  Host: {}", snoop.target, record.header.host.name),
         width: text::WIDTH,
@@ -39,12 +39,53 @@ pub(crate) fn of_record(record: &Record, snoop: &Snoop) -> Document {
         reasons: snoop.cannot_see.clone(),
         headline,
         sections: sections(record, snoop),
-        summary: Summary { subject: snoop.target.clone(), lines: Vec::new(), facts },
+        summary: Summary { subject: snoop.target.clone(), ..Summary::default() },
         footer: format!(
             "plumb {}, record schema {}. The record of this trace is embedded in this file as JSON.",
             record.header.plumb_version, record.schema_version
         ),
         data: serde_json::to_string(record).unwrap_or_else(|_| "null".to_string()),
+    }
+}
+
+/// Returns the operation that took most of the calls' time, with its part at the disks. Samples
+/// have no times: their answer is the bytes of calls.
+fn answer(record: &Record, snoop: &Snoop, word: &str, basis: &str) -> ReportAnswer {
+    let elapsed = Nanos(record.header.elapsed_ns);
+    let all: u64 = snoop.calls.iter().map(|row| row.time_ns).sum();
+    let mut operations: BTreeMap<&str, SnoopCalls> = BTreeMap::new();
+    snoop.calls.iter().for_each(|row| add(operations.entry(&row.operation).or_default(), row));
+    let longest = operations.iter().max_by_key(|(_, sum)| sum.time_ns).filter(|_| all > 0);
+    let found = match longest {
+        Some((operation, sum)) => format!(
+            "{operation} took {} of {} in calls, {} of {} each, {} of it at the disk",
+            Nanos(sum.time_ns),
+            Nanos(all),
+            RowCount(sum.calls),
+            mean(sum.time_ns, sum.calls),
+            mean(sum.disk_time_ns, sum.calls)
+        ),
+        None => match snoop.amplification.is_empty() {
+            true => "no read, write or sync was seen".to_string(),
+            false => {
+                let bytes = |row: &plumb_record::SnoopAmplification| {
+                    format!("{} {} by calls", row.direction, Bytes(row.call_bytes))
+                };
+                snoop.amplification.iter().map(bytes).collect::<Vec<_>>().join(", ")
+            }
+        },
+    };
+    let judged = plumb_findings::findings(&plumb_findings::Signals::of(record));
+    let finding = judged.first();
+    ReportAnswer {
+        asked: format!("{} in {elapsed}", snoop.target),
+        found: finding.map_or_else(
+            || found.clone(),
+            |finding| format!("{found}; {}", ReportAnswer::part(&finding.what)),
+        ),
+        sure: format!("{word}: {basis}"),
+        advice: finding.map_or_else(String::new, crate::advice),
+        lines: headline(snoop, elapsed),
     }
 }
 
@@ -172,20 +213,23 @@ fn heat(map: &SnoopMap) -> Heat {
     }
 }
 
+fn add(sum: &mut SnoopCalls, row: &SnoopCalls) {
+    sum.calls += row.calls;
+    sum.errors += row.errors;
+    sum.bytes += row.bytes;
+    sum.time_ns += row.time_ns;
+    sum.max_ns = sum.max_ns.max(row.max_ns);
+    sum.disk_requests += row.disk_requests;
+    sum.disk_time_ns += row.disk_time_ns;
+}
+
 fn sums(id: &'static str, title: &str, snoop: &Snoop, name: fn(&SnoopCalls) -> String) -> Option<Section> {
     let mut sums: BTreeMap<String, SnoopCalls> = BTreeMap::new();
     let is_sampled = snoop.is_sampled();
     // Samples know the bytes of a file by its positions alone, and those of calls without them.
     let by_position = is_sampled && id == "files";
     for row in snoop.calls.iter().filter(|row| row.is_position() == by_position) {
-        let sum = sums.entry(name(row)).or_default();
-        sum.calls += row.calls;
-        sum.errors += row.errors;
-        sum.bytes += row.bytes;
-        sum.time_ns += row.time_ns;
-        sum.max_ns = sum.max_ns.max(row.max_ns);
-        sum.disk_requests += row.disk_requests;
-        sum.disk_time_ns += row.disk_time_ns;
+        add(sums.entry(name(row)).or_default(), row);
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.time_ns, sum.bytes)));
@@ -401,6 +445,7 @@ mod tests {
     fn both_views_patterns_and_losses_are_in_the_report() {
         let mut record = plumb_record::fixture::record(10_000_000_000, 0);
         record.header.title = "PLUMB SNOOP".to_string();
+        (record.header.db_time_ns, record.header.db_cpu_ns, record.snoop) = (None, None, Some(snoop()));
         let document = of_record(&record, &snoop());
         let shown = text::render(&document);
         for part in [
@@ -416,6 +461,7 @@ mod tests {
         }
         let page = plumb_report::html::render(&document);
         assert_eq!(page.matches("fill-opacity").count(), 3, "a cell each");
+        insta::assert_snapshot!(plumb_report::summary::answer(&document.answer, 100).join("\n"));
     }
 
     #[test]

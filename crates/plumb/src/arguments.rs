@@ -9,7 +9,7 @@ mod sort;
 mod undo;
 pub mod unused;
 
-pub use export::{Export, Format, Head};
+pub use export::{CountRows, Export, Format, Head};
 pub use plans::PlansOf;
 pub use prune::PruneOf;
 pub use serve::ServeOf;
@@ -24,7 +24,7 @@ use plumb_calibrate::{Cells, Mode, Options, Pattern, VolumeLayout};
 use plumb_study::analysis::tally::OpenClaims;
 use plumb_units::{BlockSize, Bytes, Domain, Nanos};
 use plumb_workload::specification::REDO;
-use plumb_workload::{DateForm, Delimiter, Parameter, Quote, WORKLOADS, Workload};
+use plumb_workload::{DateForm, DecimalMark, Delimiter, Parameter, Quote, WORKLOADS, Workload};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -139,6 +139,8 @@ pub enum Command {
     /// Show the first rows of a table, or of an index
     #[command(after_help = ORDER_OF_ROWS)]
     Head(Head),
+    /// Count the rows of a table and add columns, in one parallel scan
+    Count(CountRows),
     /// Remove a table with its indexes, or one index
     Drop(Drop),
     /// Copy the files of the database PATH/plumb.db to a new directory, with their checksums
@@ -226,6 +228,7 @@ impl Command {
             Command::Check(check) => Some(&check.path),
             Command::Export(export) => Some(&export.path),
             Command::Head(head) => Some(&head.path),
+            Command::Count(count) => Some(&count.path),
             Command::Drop(drop) => Some(&drop.path),
             Command::Backup(backup) => Some(&backup.path),
             Command::List(List { what: Listing::Tables | Listing::Bundles, path, .. }) => Some(path),
@@ -844,6 +847,9 @@ pub struct Load {
     /// The character between two fields: comma, semicolon, tab, pipe, any other, or auto
     #[arg(long, default_value = "auto", value_parser = parse_delimiter)]
     pub delimiter: Delimiter,
+    /// Mark before the fraction of numbers: point, or comma, as in 6.341,71
+    #[arg(long, default_value = "point", value_name = "point|comma", value_parser = parse_decimal)]
+    pub decimal: DecimalMark,
     /// Form of dates: YYYY-MM-DD, DD/MM/YYYY, MM/DD/YYYY, DD.MM.YYYY, ...
     /// [default: found from the values]
     #[arg(long, value_name = "FORM", value_parser = DateForm::parse)]
@@ -993,6 +999,9 @@ pub struct Drop {
     /// The directory in which the database plumb.db lies
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
+    /// Do not ask at a terminal
+    #[arg(long)]
+    pub yes: bool,
     /// Print what was dropped as JSON and nothing else
     #[arg(long)]
     pub json: bool,
@@ -1406,6 +1415,14 @@ fn parse_quote(text: &str) -> Result<Quote, String> {
         "double" => Ok(Quote::Double),
         "none" => Ok(Quote::None),
         _ => Err("expected double or none".to_string()),
+    }
+}
+
+fn parse_decimal(text: &str) -> Result<DecimalMark, String> {
+    match text {
+        "point" => Ok(DecimalMark::Point),
+        "comma" => Ok(DecimalMark::Comma),
+        _ => Err("expected point or comma".to_string()),
     }
 }
 

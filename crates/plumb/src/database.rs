@@ -5,7 +5,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use plumb_engine::instance::{InitialSizes, stands};
 use plumb_engine::redo::recovery::Recovered;
-use plumb_engine::storage::control::{Catalog, FILE_NAME};
+use plumb_engine::storage::control::{Catalog, FILE_NAME, stored_name};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::transaction::Transactions;
 use plumb_engine::{EngineError, Instance, Layout, Setting, Settings};
@@ -68,6 +68,22 @@ pub fn open_to_read(path: &Path, settings: Settings, interrupt: &Interrupt) -> R
     let instance = Instance::open_to_read(&home, settings, interrupt.cancel())?;
     require_same_shape(&instance)?;
     Ok(instance)
+}
+
+/// Opens the database in `path` to read a table: also its log, if transactions change the table.
+pub fn open_for(path: &Path, table: &str, interrupt: &Interrupt) -> Result<Instance, Failure> {
+    let instance = open_to_read(path, Settings::default(), interrupt)?;
+    if !is_live(&instance, table) {
+        return Ok(instance);
+    }
+    drop(instance);
+    open(path, Settings::default(), interrupt)
+}
+
+/// True if transactions change the table of this name.
+pub fn is_live(instance: &Instance, table: &str) -> bool {
+    let stored = stored_name(table);
+    instance.catalog().live_tables.iter().any(|table| table.name == stored)
 }
 
 fn require_standing(path: &Path, home: &Path, stands: bool) -> Result<(), Failure> {

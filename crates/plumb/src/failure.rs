@@ -2,6 +2,7 @@
 
 use crate::cure;
 use crate::outcome::Outcome;
+use clap::error::{ContextKind, ContextValue};
 use plumb_engine::EngineError;
 use plumb_host::device::DeviceError;
 use plumb_io::IoError;
@@ -11,6 +12,13 @@ use plumb_run::RunError;
 use plumb_run::calibration_store::StoredError;
 use plumb_study::StudyError;
 use plumb_workload::CsvError;
+
+/// Words with which a statement begins.
+const SQL_WORDS: [&str; 10] =
+    ["select", "insert", "update", "delete", "create", "alter", "truncate", "merge", "with", "explain"];
+const NO_SQL: &str = "plumb has no SQL: `head`, `count` and `export` read rows by --where, `load`, `copy`, \
+                      `index` and `drop` change them; transactions are those of the library plumb-engine, \
+                      and `plumb plans --target` takes a statement for a server";
 
 /// Message printed after `plumb: `, and the exit code.
 #[derive(Debug)]
@@ -46,6 +54,11 @@ impl Failure {
     /// Returns clap's error in one line: its message, its tip, and the command whose help shows the
     /// usage in place of the usage block.
     pub fn of_usage(error: &clap::Error) -> Failure {
+        if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+            && SQL_WORDS.contains(&word.to_ascii_lowercase().as_str())
+        {
+            return Failure::usage(format!("{word}: {NO_SQL}"));
+        }
         let text = error.to_string();
         let mut parts: Vec<String> = Vec::new();
         let mut help = "plumb help".to_string();

@@ -118,6 +118,7 @@ fn dispatch(arguments: Arguments) -> Result<Outcome, Failure> {
         Some(Command::Check(check)) => command::check::run(&check),
         Some(Command::Export(export)) => command::export::export(&export),
         Some(Command::Head(head)) => command::export::head(&head),
+        Some(Command::Count(count)) => command::count::run(&count),
         Some(Command::Drop(drop)) => command::drop::run(&drop),
         Some(Command::Backup(backup)) => command::backup::run(&backup),
         Some(Command::Restore(restore)) => command::backup::restore(&restore),

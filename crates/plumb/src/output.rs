@@ -170,6 +170,12 @@ pub fn summary(document: &Document) -> String {
     summary::render_in(document, terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN)))
 }
 
+/// Formats the answer of a report for a terminal.
+pub fn answer(document: &Document) -> String {
+    let width = terminal_width().map_or(usize::MAX, |width| width.max(text::WIDTH_MIN));
+    summary::answer(&document.answer, width).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
 /// Formats rows in aligned columns, two blanks apart; the last column is not padded. On a terminal
 /// wide cells are wrapped within their column.
 pub fn aligned(rows: &[Vec<String>]) -> String {

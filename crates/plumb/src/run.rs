@@ -183,7 +183,7 @@ fn or_rest<'a>(named: &'a [PathBuf], rest: &'a [PathBuf]) -> &'a [PathBuf] {
 fn show(arguments: &Run, bundle: Option<&Reservation>, record: &Record) -> Result<(), Failure> {
     let document = plumb_pages::run::document(record);
     if arguments.json {
-        output::print(&(record.to_json()? + "\n"))?;
+        output::print(&document.answered(&record.to_json()?))?;
         return bundle::keep(bundle, record, &document).map(|_| ());
     }
     let report = if arguments.quiet { String::new() } else { output::report(&document) + "\n" };

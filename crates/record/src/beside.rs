@@ -2,8 +2,8 @@
 //!
 //! Raw data: growth of the kernel's counters between two samples, from which rates derive.
 
-use super::HostCpu;
 use super::interval::add_cpu;
+use super::{HostCpu, IoDevice, IoTally};
 use plumb_units::{Counter, counters};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,12 @@ pub struct MemorySample {
 /// Returns a part of a whole as a fraction; 0 of an empty whole.
 fn share_of(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl From<DeviceTally> for IoTally {
+    fn from(tally: DeviceTally) -> IoTally {
+        IoTally { requests: tally.requests, bytes: tally.bytes, time_ns: Some(tally.time_ns) }
+    }
 }
 
 impl DeviceTally {
@@ -174,6 +180,20 @@ impl Beside {
         }
     }
 
+    /// Returns the sums of the devices that moved anything.
+    pub fn devices(&self) -> Vec<IoDevice> {
+        let sum = self.joined(1).pop().unwrap_or_default();
+        let moved = |device: &DeviceSample| device.reads.requests + device.writes.requests > 0;
+        let device = |device: DeviceSample| IoDevice {
+            device: device.device,
+            reads: device.reads.into(),
+            writes: device.writes.into(),
+            busy_ns: Some(device.busy_ns),
+            weighted_ns: Some(device.weighted_ns),
+        };
+        sum.devices.into_iter().filter(moved).map(device).collect()
+    }
+
     /// Joins neighbouring samples, so that at most this number is left.
     pub fn joined(&self, most: usize) -> Vec<Sample> {
         let size = self.samples.len().div_ceil(most.max(1)).max(1);
@@ -257,6 +277,8 @@ mod tests {
             assert!(joined.len() <= most, "{most}");
             let sum: u64 = joined.iter().map(|sample| sample.devices[0].reads.requests).sum();
             assert_eq!(sum, 45);
+            let devices = beside().devices();
+            assert_eq!((devices.len(), devices[0].reads.requests, devices[0].busy_ns), (1, 45, Some(50)));
             assert_eq!(joined.last().expect("some").end_ns, 10_000_000_000);
         }
     }

@@ -4,6 +4,7 @@
 //! Renderers decide on the appearance. Pictures precede tables, because a glance shows where to
 //! read on.
 
+use crate::answer::{Headline, ReportAnswer};
 use crate::order::OrderPlot;
 use crate::plot::{Bars, Heat, Plot};
 use crate::profile::{Chart, PairChart};
@@ -16,6 +17,8 @@ pub(crate) const NO_DATA: &str = "No data exists for this section of the report.
 #[derive(Debug, Clone)]
 pub struct Document {
     pub title: String,
+    /// The answer, first everywhere but below a title.
+    pub answer: ReportAnswer,
     /// One or two sentences below the title of a page, such as a study's question; may be empty.
     pub question: String,
     /// Text next to the titles of detail sections.
@@ -40,6 +43,16 @@ pub struct Document {
     pub data: String,
 }
 
+impl Document {
+    /// Adds the answer to a JSON object as its first field; JSON of another kind stays as it is.
+    pub fn answered(&self, json: &str) -> String {
+        match (json.trim().strip_prefix('{'), serde_json::to_string(&self.answer)) {
+            (Some(rest), Ok(answer)) => format!("{{\n  \"answer\": {answer},{rest}\n"),
+            _ => json.to_string(),
+        }
+    }
+}
+
 /// Credibility of a report, or its result.
 #[derive(Debug, Clone)]
 pub struct State {
@@ -48,22 +61,6 @@ pub struct State {
     /// The state in a word or a line.
     pub word: String,
     pub tone: Tone,
-}
-
-/// One of the most important figures.
-#[derive(Debug, Clone)]
-pub struct Headline {
-    pub name: String,
-    pub value: String,
-    /// Context of the value: a share, a bound.
-    pub aside: String,
-}
-
-impl Headline {
-    /// Returns value and aside in a line.
-    pub fn line(&self) -> String {
-        if self.aside.is_empty() { self.value.clone() } else { format!("{}, {}", self.value, self.aside) }
-    }
 }
 
 /// A few lines for a terminal, below the state.

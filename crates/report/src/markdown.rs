@@ -9,8 +9,12 @@ use plumb_units::visible;
 
 /// Renders the document, each line with a newline.
 pub fn render(document: &Document) -> String {
-    let Document { title, question, state, basis, reasons, headline, footer, .. } = document;
+    let Document { title, answer, question, state, basis, reasons, headline, footer, .. } = document;
     let mut text = format!("# {}\n\n", line(title));
+    let said = answer.sentence();
+    if !said.is_empty() {
+        text.push_str(&format!("**{}**\n\n", line(&said)));
+    }
     if !question.is_empty() {
         text.push_str(&format!("{}\n\n", line(question)));
     }

@@ -1,9 +1,9 @@
-//! A document in a few lines for a terminal, with its state first.
+//! A document in a few lines for a terminal: its answer, then the rest below a blank line.
 //!
 //! It has neither colours nor control characters, and nothing that the report lacks.
 
-use crate::Document;
-use crate::text::hanging;
+use crate::text::{self, hanging};
+use crate::{Document, Headline, ReportAnswer};
 use plumb_units::COLUMN_MOST;
 
 /// Longest line of sentences, however wide the terminal is.
@@ -18,7 +18,8 @@ pub fn render(document: &Document) -> String {
 /// start. Nothing is left out.
 pub fn render_in(document: &Document, page_width: usize) -> String {
     let Document { state, basis, reasons, summary, .. } = document;
-    let mut lines = hanging("", &format!("{}: {} ({basis})", summary.subject, state.word), page_width);
+    let mut lines = answer(&document.answer, page_width);
+    lines.extend(hanging("", &format!("{}: {} ({basis})", summary.subject, state.word), page_width));
     lines.extend(reasons.iter().flat_map(|reason| hanging("  -> ", reason, page_width)));
     let set = |(mark, text): &(String, String)| match mark.is_empty() {
         true => as_it_is(text, page_width),
@@ -30,6 +31,22 @@ pub fn render_in(document: &Document, page_width: usize) -> String {
     let fact = |(name, value): &(String, String)| hanging(&format!("  {name:<width$}  "), value, page_width);
     lines.extend(summary.facts.iter().flat_map(fact));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Returns the sentence of an answer, its lines, and a blank one; nothing without an answer.
+pub fn answer(answer: &ReportAnswer, page_width: usize) -> Vec<String> {
+    let said = answer.sentence();
+    if said.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = text::wrap(&said, page_width.min(LINE_MAX));
+    let width = answer.shown().map(|line| line.name.chars().count()).max().unwrap_or(0).min(COLUMN_MOST);
+    let line = |line: &Headline| {
+        hanging(&format!("  {:<width$}  ", line.name), &line.line(), page_width.min(LINE_MAX))
+    };
+    lines.extend(answer.shown().flat_map(line));
+    lines.push(String::new());
+    lines
 }
 
 /// Columns by which the rest of a row is indented.

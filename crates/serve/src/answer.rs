@@ -11,11 +11,12 @@ use plumb_pages::series::{self, Member};
 use plumb_record::figures::{FIGURES, FigureRow};
 use plumb_record::{FILE, Record};
 use plumb_report::{Document, html};
+use plumb_study::StudyError;
 use plumb_study::bundle::listing::{self, FoundBundle, REPORTS_BELOW};
-use plumb_study::bundle::{ANALYSIS, CALIBRATION, Contents, REPORTS, RUNS, STUDY, json, run_record, text};
+use plumb_study::bundle::{CALIBRATION, Contents, RUNS, STUDY, json, run_record, text};
 use plumb_study::compare::{Comparison, compare};
 use plumb_study::provenance::Provenance;
-use plumb_study::{StudyError, report};
+use plumb_study::report::{self, Derived};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -118,25 +119,27 @@ impl Site {
         let path = self.path(id)?;
         self.require(id, "run", !path.join(STUDY).is_file(), "analysis")?;
         if path.join(CALIBRATION).is_file() {
-            calibration(&path)?;
-            return Ok(text(&path.join(CALIBRATION))?);
+            return Ok(calibration(&path)?.answered(&text(&path.join(CALIBRATION))?));
         }
-        let record = run_record(&path)?.1.to_json();
-        Ok(record.map_err(|error| HttpRefusal::new(500, error.to_string()))? + "\n")
+        let (directory, record) = run_record(&path)?;
+        let wrong = |why: String| HttpRefusal::new(500, why);
+        let document = run_document(&directory, &record).map_err(|error| wrong(error.to_string()))?;
+        Ok(document.answered(&record.to_json().map_err(|error| wrong(error.to_string()))?))
     }
 
     /// Returns the analysis of a study, as `plumb report BUNDLE --json` prints it.
     pub fn analysis(&self, id: &str) -> Result<String, HttpRefusal> {
         let path = self.path(id)?;
         self.require(id, "study", path.join(STUDY).is_file(), "record")?;
-        self.derived(&path, ANALYSIS)
+        let analysis = self.derived(&path)?.analysis;
+        Ok(plumb_pages::study::document(&analysis).answered(&json(&analysis)?))
     }
 
     /// Returns the page of a bundle, from its data.
     pub fn report(&self, id: &str) -> Result<String, HttpRefusal> {
         let path = self.path(id)?;
         if path.join(STUDY).is_file() {
-            return self.derived(&path, REPORTS[1]);
+            return Ok(html::render(&plumb_pages::study::document(&self.derived(&path)?.analysis)));
         }
         if path.join(CALIBRATION).is_file() {
             return Ok(html::render(&calibration(&path)?));
@@ -146,11 +149,9 @@ impl Site {
         Ok(html::render(&document.map_err(|error| HttpRefusal::new(500, error.to_string()))?))
     }
 
-    fn derived(&self, path: &Path, name: &str) -> Result<String, HttpRefusal> {
+    fn derived(&self, path: &Path) -> Result<Derived, HttpRefusal> {
         let (manifest, contents) = Contents::read(path, self.program.kinds)?;
-        let derived = report::derive(&contents, manifest.evidence(), plumb_pages::study::rendered)?;
-        let found = derived.files.into_iter().find(|(own, _)| *own == name);
-        found.map(|(_, text)| text).ok_or_else(|| HttpRefusal::new(500, format!("a study has no {name}")))
+        Ok(report::derive(&contents, manifest.evidence(), plumb_pages::study::rendered)?)
     }
 
     /// Compares two bundles, or arms as `ID:ARM`.
@@ -170,7 +171,8 @@ impl Site {
     }
 
     pub fn comparison(&self, first: &str, second: &str) -> Result<String, HttpRefusal> {
-        Ok(json(&self.compare(first, second)?)?)
+        let comparison = self.compare(first, second)?;
+        Ok(plumb_pages::compare::document(&comparison).answered(&json(&comparison)?))
     }
 
     /// Returns the series of all runs of a workload. `figure` may be empty.

@@ -13,7 +13,7 @@ use plumb_io::marked;
 use plumb_pages::list::{Field, RowList};
 use plumb_record::calendar::Moment;
 use plumb_report::table::{Column, Table, Tone};
-use plumb_report::{Document, Section, State, Summary, cells, text};
+use plumb_report::{Document, ReportAnswer, Section, State, Summary, cells, text};
 use plumb_run::calibration_store;
 use plumb_study::StudyError;
 use plumb_study::bundle::listing::{self, BundleProgress, FoundBundle, REPORTS_BELOW};
@@ -141,6 +141,7 @@ impl Health {
         };
         Document {
             title: "HEALTH of what measures".to_string(),
+            answer: ReportAnswer::default(),
             question: String::new(),
             running_head: "Health".to_string(),
             width: text::WIDTH,

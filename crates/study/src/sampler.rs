@@ -16,6 +16,9 @@
 //! A stopped process takes no samples: samples that are seconds apart show it. The clock that
 //! continues during suspension shows a suspended machine ([`Looks::stopped`]).
 //!
+//! Runs of the engine and of commands have the same samples. A command's devices are those below
+//! its path, otherwise all disks of the machine.
+//!
 //! Limits: a run shorter than a second has only its first and last sample. Pressure is what the
 //! kernel keeps in /proc/pressure, if it does.
 
@@ -23,7 +26,8 @@ use crate::machine::{self, CpuTimes, MemoryStall};
 use plumb_events::clock;
 use plumb_host::device::DeviceDescription;
 use plumb_host::limits;
-use plumb_host::readings::DiskStats;
+use plumb_host::readings::{DiskStats, RequestCounts};
+use plumb_record::{Beside, DeviceSample, DeviceTally, MemorySample, Sample};
 use plumb_units::{Bytes, Nanos};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,6 +64,57 @@ impl Looks {
         let pairs = self.looks.windows(2).filter(|pair| pair[1].beat.at > begin && pair[0].beat.at < end);
         let lost = pairs.map(|pair| pair[1].beat.lost_since(&pair[0].beat, self.interval));
         Some(Nanos(lost.map(|lost| lost.0).sum())).filter(|lost| lost.0 > 0)
+    }
+
+    /// Returns the growth of the counters between consecutive samples, on another clock.
+    pub fn beside(&self, since_start: impl Fn(Nanos) -> u64) -> Beside {
+        let samples = self.looks.windows(2).map(|pair| Sample {
+            begin_ns: since_start(pair[0].beat.at),
+            end_ns: since_start(pair[1].beat.at),
+            ..self.sample(&pair[0], &pair[1])
+        });
+        Beside { interval_ns: self.interval.0, cost_ns: self.cost.0, samples: samples.collect() }
+    }
+
+    fn sample(&self, earlier: &Look, later: &Look) -> Sample {
+        let disks = self.devices.iter().zip(&earlier.disks).zip(&later.disks);
+        let device = |((name, earlier), later): ((&String, &Option<DiskStats>), &Option<DiskStats>)| {
+            let grown = later.zip(*earlier).map(|(later, earlier)| later.since(&earlier));
+            let Some(grown) = grown else {
+                return DeviceSample { device: name.clone(), ..DeviceSample::default() };
+            };
+            DeviceSample {
+                device: name.clone(),
+                reads: tally(&grown.reads),
+                writes: tally(&grown.writes),
+                busy_ns: grown.io_time.0,
+                weighted_ns: grown.weighted_io_time.0,
+            }
+        };
+        let stalled = later.stalled.zip(earlier.stalled);
+        let stalled = |of: fn(&MemoryStall) -> u64| {
+            stalled.map(|(later, earlier)| of(&later).saturating_sub(of(&earlier)))
+        };
+        let cpu = later.cpu.zip(earlier.cpu);
+        Sample {
+            devices: disks.map(device).collect(),
+            cpu: cpu.map(|(later_cpu, earlier_cpu)| later_cpu.since(&earlier_cpu, earlier.load, later.load)),
+            memory: Some(MemorySample {
+                available_bytes: later.available.map(|bytes| bytes.0),
+                some_stalled_ns: stalled(|stall| stall.some_ns),
+                full_stalled_ns: stalled(|stall| stall.full_ns),
+            }),
+            ..Sample::default()
+        }
+    }
+}
+
+fn tally(counts: &RequestCounts) -> DeviceTally {
+    DeviceTally {
+        requests: counts.completed,
+        merged: counts.merged,
+        bytes: counts.bytes.0,
+        time_ns: counts.time.0,
     }
 }
 
@@ -129,10 +184,19 @@ impl Sampler {
     /// Starts sampling the devices under these paths. Without a thread there are no samples.
     #[must_use]
     pub fn start(devices: &[DeviceDescription]) -> Sampler {
-        let devices = names(devices);
+        Sampler::of(names(devices))
+    }
+
+    /// Starts sampling devices by their names. The first sample precedes the return, because a
+    /// short run may be over before the thread starts.
+    #[must_use]
+    pub fn of(devices: Vec<String>) -> Sampler {
         let stop = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&stop);
-        let look = move || look_until(&theirs, devices, INTERVAL);
+        let mut first = Look::make(&devices);
+        // The thread has not waited for a processor yet.
+        first.beat.queued = Nanos(0);
+        let look = move || look_until(&theirs, devices, first, INTERVAL);
         let thread = thread::Builder::new().name("beside the run".to_string()).spawn(look).ok();
         Sampler { stop, thread }
     }
@@ -159,7 +223,7 @@ impl Drop for Sampler {
 
 /// Returns the device of each file system, and the disks below unless it is a partition of one. So
 /// a loop device and its disk are both sampled, a partition without its disk.
-fn names(devices: &[DeviceDescription]) -> Vec<String> {
+pub fn names(devices: &[DeviceDescription]) -> Vec<String> {
     let mut names = BTreeSet::new();
     for block in devices.iter().filter_map(|device| device.block.as_ref()) {
         names.insert(block.name.clone());
@@ -170,10 +234,9 @@ fn names(devices: &[DeviceDescription]) -> Vec<String> {
     names.into_iter().collect()
 }
 
-fn look_until(stop: &AtomicBool, devices: Vec<String>, mut interval: Nanos) -> Looks {
-    let begin = clock::now();
-    let mut looks = vec![Look::make(&devices)];
-    let mut due = begin + interval;
+fn look_until(stop: &AtomicBool, devices: Vec<String>, first: Look, mut interval: Nanos) -> Looks {
+    let mut due = first.beat.at + interval;
+    let mut looks = vec![first];
     while !stop.load(Relaxed) {
         let left = due.saturating_sub(clock::now());
         if left.0 > 0 {
@@ -214,7 +277,7 @@ mod tests {
     fn a_long_run_keeps_half_of_its_samples() {
         let stop = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&stop);
-        let looking = thread::spawn(move || look_until(&theirs, Vec::new(), Nanos(1_000)));
+        let looking = thread::spawn(move || look_until(&theirs, Vec::new(), Look::make(&[]), Nanos(1_000)));
         while !looking.is_finished() {
             thread::sleep(Duration::from_millis(600));
             stop.store(true, Relaxed);

@@ -44,6 +44,7 @@
 
 mod convert;
 mod dates;
+mod decimal;
 mod dialect;
 mod error;
 mod header;
@@ -53,6 +54,7 @@ mod pieces;
 mod records;
 
 pub use dates::{DateForm, DateStyle, zone_name};
+pub use decimal::DecimalMark;
 pub use dialect::Quote;
 pub use error::CsvError;
 pub use header::Header;
@@ -82,6 +84,8 @@ pub struct CsvOptions {
     pub header: Header,
     /// Form of the dates, if known; otherwise it is inferred from the values.
     pub date_form: Option<DateForm>,
+    /// Mark before the fraction of a number.
+    pub decimal: DecimalMark,
     /// Another file that holds the bytes: those of a pipe are copied to one.
     /// Messages name the file itself.
     pub bytes: Option<PathBuf>,
@@ -309,7 +313,7 @@ impl CsvFile {
     }
 
     fn converter(&self) -> Converter<'_> {
-        Converter::new(&self.path, &self.schema, &self.options.null_text, &self.styles)
+        Converter::new(&self.path, &self.schema, &self.options, &self.styles)
     }
 
     fn empty_lines(&self) -> EmptyLines {

@@ -23,8 +23,8 @@ pub mod users;
 mod wide;
 
 pub use csv_file::{
-    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, Delimiter, Header, Quote,
-    SeveralLines, TextCause, TextReason, zone_name,
+    ColumnBasis, ColumnFinding, CsvError, CsvFile, CsvOptions, DateForm, DateStyle, DecimalMark, Delimiter,
+    Header, Quote, SeveralLines, TextCause, TextReason, zone_name,
 };
 pub use pages::{PAGE_BYTES_MAX, PagesSpec, PagesTable};
 pub use sales::{SALES_ROWS_OF_SOURCE, SalesSpec, SalesTable};

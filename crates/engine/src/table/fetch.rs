@@ -17,10 +17,16 @@ use crate::table::chain::{Chain, chained_length};
 use crate::table::heap;
 use crate::{EngineError, Instance};
 use plumb_events::{Event, IoStream, Session, Statistic};
-use plumb_types::{Schema, Value, ValueError, columns};
+use plumb_types::{RowError, Schema, Value, ValueError, columns};
 use plumb_units::{BlockAddress, RowId};
 
 const READS: usize = 32;
+
+/// Values of a row; `None` if it is left out.
+type Fetched = Option<Vec<Value>>;
+
+/// A test of a row's image.
+pub type RowFilter<'f> = &'f dyn Fn(&[u8]) -> Result<bool, RowError>;
 
 /// Reads rows of a table by row id.
 pub struct RowFetcher<'a> {
@@ -46,10 +52,17 @@ impl<'a> RowFetcher<'a> {
             stream: IoStream::TableReads,
         };
         let reader = ScatteredReader::new(session, &instance.access, options)?;
-        Ok(RowFetcher { blocks: TableBlocks { tablespace, session, table }, reader })
+        Ok(RowFetcher { blocks: TableBlocks { tablespace, session, table, filter: None }, reader })
     }
 
-    /// Returns the values of these rows, in this order.
+    /// Leaves rows out that fail a test of their image.
+    #[must_use]
+    pub fn filtered(mut self, filter: RowFilter<'a>) -> RowFetcher<'a> {
+        self.blocks.filter = Some(filter);
+        self
+    }
+
+    /// Returns the values of these rows, in this order, without those that fail the filter.
     ///
     /// # Errors
     /// If a block cannot be read, or has no such row.
@@ -58,7 +71,7 @@ impl<'a> RowFetcher<'a> {
         wanted.sort_unstable();
         let by_block: Vec<&[(RowId, usize)]> =
             wanted.chunk_by(|one, two| one.0.address() == two.0.address()).collect();
-        let mut found: Vec<Vec<Value>> = vec![Vec::new(); rows.len()];
+        let mut found: Vec<Fetched> = vec![None; rows.len()];
         let mut in_pieces = Vec::new();
         let blocks = &self.blocks;
         self.reader.read(
@@ -70,11 +83,11 @@ impl<'a> RowFetcher<'a> {
             found[place] = self.read_on(chain)?;
         }
         self.blocks.session.count(Statistic::RowsFetchedByRowId, rows.len() as u64);
-        Ok(found)
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Returns the values of a row of which some blocks are missing.
-    fn read_on(&mut self, mut chain: Chain) -> Result<Vec<Value>, EngineError> {
+    fn read_on(&mut self, mut chain: Chain) -> Result<Fetched, EngineError> {
         let blocks = &self.blocks;
         let mut values = None;
         while let Some(address) = chain.next() {
@@ -85,9 +98,7 @@ impl<'a> RowFetcher<'a> {
                     let content = blocks.verify(address, block)?;
                     blocks.session.count(Statistic::RowPiecesFetched, 1);
                     let whole = chain.go_on(address, content, block)?;
-                    values = whole
-                        .map(|(row, image)| self::values(&blocks.table.schema, image, row))
-                        .transpose()?;
+                    values = whole.map(|(row, image)| blocks.values(image, row)).transpose()?;
                     Ok(())
                 },
             )?;
@@ -101,6 +112,7 @@ struct TableBlocks<'a> {
     tablespace: &'a Tablespace,
     session: &'a Session,
     table: &'a Table,
+    filter: Option<RowFilter<'a>>,
 }
 
 impl TableBlocks<'_> {
@@ -113,7 +125,7 @@ impl TableBlocks<'_> {
         &self,
         wanted: &[(RowId, usize)],
         bytes: &[u8],
-        (found, in_pieces): (&mut [Vec<Value>], &mut Vec<(Chain, usize)>),
+        (found, in_pieces): (&mut [Fetched], &mut Vec<(Chain, usize)>),
     ) -> Result<(), EngineError> {
         let content = self.verify(wanted[0].0.address(), bytes)?;
         for (row, place) in wanted {
@@ -123,7 +135,7 @@ impl TableBlocks<'_> {
                 EngineError::bad_row(*row, why)
             })?;
             match chained_length(image) {
-                None => found[*place] = values(&self.table.schema, image, *row)?,
+                None => found[*place] = self.values(image, *row)?,
                 Some(length) => {
                     let mut chain = Chain::default();
                     chain.begin(image, *row, length);
@@ -132,6 +144,15 @@ impl TableBlocks<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the values of a row; `None` if it fails the filter.
+    fn values(&self, image: &[u8], row: RowId) -> Result<Fetched, EngineError> {
+        let holds = self.filter.map_or(Ok(true), |filter| filter(image));
+        match holds.map_err(|error| EngineError::bad_row(row, error))? {
+            true => values(&self.table.schema, image, row).map(Some),
+            false => Ok(None),
+        }
     }
 
     fn verify(&self, address: BlockAddress, bytes: &[u8]) -> Result<Content, EngineError> {

@@ -105,6 +105,10 @@ fn between(low: f64, high: f64) -> Option<String> {
     (low < high).then(|| format!("[{}, {}]", figures(low), figures(high)))
 }
 
+/// Why a parameter of an optimizer may not be taken as it is.
+pub(super) const CAVEAT: &str = "costs of the device; where most blocks are in a cache, a random read costs less, and \
+                                 random_page_cost is set lower";
+
 /// Returns the arithmetic of each derived figure, and the settings of optimizers.
 pub(super) fn section(calibration: &Calibration) -> Option<Section> {
     let derived = calibration.derived();
@@ -119,9 +123,7 @@ pub(super) fn section(calibration: &Calibration) -> Option<Section> {
         text "Interval" => interval,
         wrapped(44) "Arithmetic" => arithmetic,
     ]);
-    let note = "costs of the device; where most blocks are in a cache, a random read costs less, and \
-                random_page_cost is set lower";
-    (!derived.is_empty()).then(|| Section::front("derived", "What Follows").note(note).table(table))
+    (!derived.is_empty()).then(|| Section::front("derived", "What Follows").note(CAVEAT).table(table))
 }
 
 /// Prints three significant figures, because a read of flash is a fraction of a millisecond.

@@ -10,6 +10,7 @@
 //!
 //! Limits: nothing is measured or estimated here. The page carries the record without its repeats.
 
+mod answer;
 mod asynchronous;
 mod circumstances;
 mod comparison;
@@ -43,6 +44,7 @@ pub fn document(calibration: &Calibration, provenance: &Provenance) -> Document 
     let kept = Calibration { tasks: Vec::new(), ..calibration.clone() };
     Document {
         title: format!("PLUMB CALIBRATION  {} on {}", environment.path, environment.device),
+        answer: answer::answer(calibration, &reasons),
         question: String::new(),
         running_head: format!("Calibration: {}  Host: {}", calibration.mode, provenance.host.name),
         width: text::WIDTH,

@@ -32,16 +32,13 @@ pub(super) fn summary(calibration: &Calibration) -> Summary {
     for (size, rungs) in [small, large] {
         lines.extend(ladder(&super::methods::requests(calibration, size), size, rungs).into_iter().map(set));
     }
-    let words = super::derived::words(calibration);
-    if !words.is_empty() {
-        lines.push(set(""));
-    }
-    lines.extend(words.into_iter().map(|(question, answer)| (format!("{question:<9} "), answer)));
     let optimizers = super::derived::optimizers(calibration);
     if !optimizers.is_empty() {
         lines.push(set(""));
     }
-    lines.extend(optimizers.into_iter().map(|(user, said)| (format!("{user:<11}"), said)));
+    let doubted = if calibration.doubts().is_empty() { "" } else { "IN DOUBT, do not set it yet: " };
+    lines.extend(optimizers.iter().map(|(user, said)| (format!("{user:<11}"), format!("{doubted}{said}"))));
+    lines.extend(optimizers.first().map(|_| (" ".repeat(11), super::derived::CAVEAT.to_string())));
     if let Some(plausibility) = &calibration.plausibility {
         lines.push(set(""));
         // Only the first two parts: the write cache and its flushes. The report has the doubts.

@@ -12,7 +12,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<Section> {
     let explained = comparison.explanation.as_ref()?;
     let unit = unit(explained);
     let section = Section::front("explanation", "Where the Difference Comes From")
-        .note(sentence(explained, unit))
+        .note(sentence(explained))
         .note(format!("{}; they and what is unaccounted sum to {}", explained.why.basis, explained.of));
     let several = comparison.first.runs.len() > 1 || comparison.second.runs.len() > 1;
     let section = match several {
@@ -29,7 +29,8 @@ fn unit(explained: &Explanation) -> TimeUnit {
 }
 
 /// Describes the whole and its largest parts in a line.
-fn sentence(explained: &Explanation, unit: TimeUnit) -> String {
+pub(super) fn sentence(explained: &Explanation) -> String {
+    let unit = unit(explained);
     let parts = Parts::of(&explained.why);
     let whole_ns = parts.difference_ns();
     let shown = |ns: i64| format!("{} {}", unit.shown(ns), unit.short);

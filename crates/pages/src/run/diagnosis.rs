@@ -4,7 +4,7 @@ use super::{head, result};
 use plumb_record::Record;
 use plumb_report::format::{Figure, Percent, Seconds};
 use plumb_report::table::{Facts, Tone};
-use plumb_report::{Document, Headline, Section, State, Summary, text};
+use plumb_report::{Document, Headline, ReportAnswer, Section, State, Summary, text};
 use plumb_units::Nanos;
 
 /// Why a report of a device or a benchmark has no finding.
@@ -35,6 +35,12 @@ pub fn document(record: &Record) -> Document {
     let lines = findings.iter().take(3).map(|finding| ("-".to_string(), finding.what.clone()));
     Document {
         title: format!("DIAGNOSIS  {name}"),
+        answer: ReportAnswer {
+            asked: of.clone(),
+            found: findings.first().map_or_else(String::new, |finding| finding.what.clone()),
+            advice: findings.first().map_or_else(String::new, crate::advice),
+            ..ReportAnswer::default()
+        },
         question: String::new(),
         running_head: format!("Diagnosis: {of}"),
         width: text::WIDTH,

@@ -9,6 +9,7 @@
 //! because no time means anything without them.
 
 mod activity;
+mod answer;
 mod beside;
 mod device;
 pub mod diagnosis;
@@ -54,6 +55,7 @@ pub fn document(record: &Record) -> Document {
     let Validity { basis, reasons, .. } = validity;
     Document {
         title: header.title.clone(),
+        answer: answer::answer(record),
         question: String::new(),
         running_head: format!(
             "Run: {}/{}  Host: {}",

@@ -1,41 +1,36 @@
-//! A run in ten to eighteen lines for a terminal.
+//! A run in ten to twenty-two lines for a terminal.
 //!
-//! The state comes first, then the headline figures, the device, the phases, and the parts of the
-//! time. It has neither colours nor control characters, and nothing that the report lacks.
+//! Below the answer come the state, the device, the phases, and the parts of the time. It has
+//! neither colours nor control characters, and nothing that the report lacks.
 
-use super::{device, events, head, io, time};
+use super::{device, io, time};
 use plumb_events::Direction;
 use plumb_record::{Device, Finding, LimitShare, MixLimit, Phase, Record};
 use plumb_report::Summary;
-use plumb_report::format::{Average, Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
+use plumb_report::format::{Count, Figure, PerSecond, Percent, Seconds, Size, Throughput};
 
 /// Largest number of phases; the longest with rows are shown.
 const PHASES_MAX: usize = 5;
-const EVENTS_MAX: usize = 3;
 
 pub(super) fn summary(record: &Record) -> Summary {
     let header = &record.header;
     let line = |name: &str, value: String| (name.to_string(), value);
-    let figures = head::headline(record);
-    let mut facts = figures.iter().map(|figure| line(&figure.name, figure.line())).collect::<Vec<_>>();
-    facts.extend(record.devices.first().map(|device| line("Path", path(record, device))));
+    // The answer has the figures, the top events and the first finding.
+    let mut facts = Vec::from_iter(record.devices.first().map(|device| line("Path", path(record, device))));
     facts.push(line("Limit", limit(record)));
     facts.extend(record.limits.as_ref().map(|limits| line("Device", device::limits_in_one_line(limits))));
     let phases = longest(&record.phases).into_iter();
     facts.extend(phases.map(|phase| line(&phase.name, progress(record, phase))));
-    facts.push(line("Top events", top_events(record)));
     let rest = time::unaccounted(record).map(|share| share.figure());
     facts.extend(rest.map(|rest| line("Unaccounted", format!("{rest}% of all sessions' time"))));
-    facts.extend(findings(record).map(|finding| line("Finding", finding.what.clone())));
+    facts.extend(saving(record).map(|finding| line("Finding", finding.what.clone())));
     Summary { subject: format!("{} on {}", header.workload, header.host.name), lines: Vec::new(), facts }
 }
 
-/// Returns the first finding, and the one that could save the most time.
-fn findings(record: &Record) -> impl Iterator<Item = &Finding> {
+/// Returns the finding that could save the most time, unless it is the first.
+fn saving(record: &Record) -> Option<&Finding> {
     let saving = record.findings.iter().skip(1).find(|finding| finding.saves_ns.is_some());
-    let first = record.findings.first();
-    let doubtful = first.is_some_and(|finding| finding.saves_ns.is_none());
-    first.into_iter().chain(saving.filter(|_| doubtful))
+    saving.filter(|_| record.findings.first().is_some_and(|first| first.saves_ns.is_none()))
 }
 
 /// Describes the device and the access to its files, and that of log files if it differs.
@@ -110,15 +105,4 @@ fn progress(record: &Record, phase: &Phase) -> String {
         parts.push(format!("{} ({rate} MB/s{})", Size(phase.bytes).figure(), share.unwrap_or_default()));
     }
     parts.join(", ")
-}
-
-fn top_events(record: &Record) -> String {
-    let top = events::top_events(record);
-    let shown = top.iter().take(EVENTS_MAX).map(|event| {
-        let share = Percent::of(event.time_ns, record.header.db_time()).figure();
-        let average = event.waits.map(|count| Average { total_ns: event.time_ns, count }.figure());
-        let average = average.map(|average| format!(" (avg {average})")).unwrap_or_default();
-        format!("{} {share}%{average}", event.event)
-    });
-    shown.collect::<Vec<_>>().join(", ")
 }

@@ -5,11 +5,13 @@ use crate::tone_of_standing;
 use plumb_record::IoTally;
 use plumb_report::Section;
 use plumb_report::axis::LogAxis;
+use plumb_report::cells;
 use plumb_report::format::{
-    Average, Change, Ends, Figure, PerSecond, Probability, Reading, Seconds, Share, Size, Throughput,
+    Average, Change, Decimal, Ends, Figure, PerSecond, Percent, Probability, Reading, Seconds, Share, Size,
+    Throughput,
 };
 use plumb_report::table::{Axis, Cell, Column, RowKind, Table};
-use plumb_study::analysis::result::{Analysis, Arm, ArmFigure, ArmUnit, Effect, IoTable};
+use plumb_study::analysis::result::{Analysis, Arm, ArmFigure, ArmIo, ArmUnit, Effect, IoTable};
 use plumb_study::definition::Of;
 
 /// Columns of a drawing in text.
@@ -260,6 +262,54 @@ pub(super) fn devices_of_arms(analysis: &Analysis) -> Option<Section> {
         .note("medians of what each run measured of its own files before its work, without the database: one random read of 8K at a time, and sequential reads, many at once")
         .note("an equal device beside an unequal database: what differs is above the device, as in the file system");
     (!table.rows.is_empty()).then(|| section.table(table))
+}
+
+/// Shows the block devices during the runs of each arm, next to its own figure; `None` without any.
+pub(super) fn beside_arms(analysis: &Analysis) -> Option<Section> {
+    let unit = analysis.study.measure.unit();
+    let mut table =
+        Table::default().numbers(["#"]).wrapped("Arm", 34).numbers([&*with_unit("Median\n", unit)]);
+    table = table.text(["Device"]).numbers([
+        "Reads/s",
+        "Reads\nMB/s",
+        "Avg\nsize",
+        "Avg\nRd",
+        "Writes/s",
+        "Writes\nMB/s",
+        "Avg\nsize",
+        "Avg\nWrt",
+        "Queue",
+        "Busy %",
+        "Host\nCPU %",
+    ]);
+    for (index, arm) in analysis.arms.iter().enumerate() {
+        for io in of_devices(arm) {
+            let elapsed_ns = arm.io_ns.unwrap_or(0);
+            let mut cells = cells![(index + 1).to_string(), &arm.name, arm.median.map(Reading), &io.name];
+            cells.extend([io.reads, io.writes].into_iter().flat_map(|tally| rates(tally, elapsed_ns)));
+            let queue = io.weighted_ns.map(|ns| Decimal(ns as f64 / elapsed_ns.max(1) as f64));
+            cells.extend(cells![
+                queue,
+                busy(io, elapsed_ns),
+                arm.host_cpu.map(|part| Percent { part, whole: 1.0 })
+            ]);
+            table.row(cells);
+        }
+    }
+    let section = Section::front("arms-devices", "Devices During the Runs")
+        .note("counters of the kernel, of all processes, from the start to the end of each counted run")
+        .note("sizes and times of requests after the kernel's merges and splits; MB is 2^20 bytes");
+    (!table.rows.is_empty()).then(|| section.table(table))
+}
+
+/// Returns the devices that moved anything during the runs of an arm.
+pub(super) fn of_devices(arm: &Arm) -> impl Iterator<Item = &ArmIo> {
+    arm.io.iter().filter(|io| io.table == IoTable::Device)
+}
+
+/// Share of the time with a request in flight. The kernel counts in ticks, which may end later.
+pub(super) fn busy(io: &ArmIo, elapsed_ns: u64) -> Option<Percent> {
+    io.busy_ns.map(|ns| Percent::of(ns.min(elapsed_ns), elapsed_ns))
 }
 
 /// Shows the I/O of each arm by function, type of file and tablespace; `None` without any.

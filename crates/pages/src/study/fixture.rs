@@ -305,6 +305,7 @@ fn arms(runs: &[StudyRun]) -> Vec<Arm> {
                 sequential_read_bytes_per_s: Some(1.5e9 + 1e6 * arm as f64),
                 random_read_8k_ns: Some(82_000.0 + 100.0 * arm as f64),
             }),
+            host_cpu: Some(0.42),
             io_ns: Some(values.iter().map(|value| (value * 1e9) as u64).sum()),
             io: arm_io(arm as u64),
             others: arm_others(arm),
@@ -332,7 +333,10 @@ fn arm_io(arm: u64) -> Vec<ArmIo> {
     let tally =
         |requests: u64, bytes: u64, ms: u64| IoTally { requests, bytes, time_ns: Some(ms * 1_000_000) };
     let none = IoTally::default();
-    let line = |table, name: &str, reads, writes| ArmIo { table, name: name.to_string(), reads, writes };
+    let line = |table, name: &str, reads, writes| {
+        let time = (table == IoTable::Device).then_some(40_000_000_000);
+        ArmIo { table, name: name.to_string(), reads, writes, busy_ns: time, weighted_ns: time }
+    };
     let scanned = tally(9_000, 9 << 30, 40_000);
     let written = tally(4_000 + 100 * arm, 2 << 30, 18_000);
     let writer = if arm.is_multiple_of(2) { "DBWR" } else { "Direct Writes" };
@@ -342,6 +346,7 @@ fn arm_io(arm: u64) -> Vec<ArmIo> {
         line(IoTable::Filetype, "Data File", scanned, none),
         line(IoTable::Filetype, "Temp File", none, written),
         line(IoTable::Tablespace, "USERS", scanned, none),
+        line(IoTable::Device, "nvme0n1", scanned, written),
     ]
 }
 

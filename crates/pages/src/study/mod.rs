@@ -6,6 +6,7 @@
 //! design, the devices, and the settings.
 
 mod advice;
+mod answer;
 mod design;
 mod effects;
 mod junit;
@@ -37,6 +38,7 @@ pub fn rendered(analysis: &Analysis) -> plumb_study::report::Rendered {
 pub fn document(analysis: &Analysis) -> Document {
     Document {
         title: format!("PLUMB STUDY REPORT  {}: {}", analysis.study.name, analysis.study.title),
+        answer: answer::answer(analysis),
         question: analysis.study.question.clone(),
         running_head: format!(
             "Study: {}/{}  Host: {}",
@@ -111,6 +113,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
     sections.extend(published::table(analysis));
     sections.push(effects::arms(analysis));
     sections.extend(effects::other_figures(analysis));
+    sections.extend(effects::beside_arms(analysis));
     sections.extend(effects::devices_of_arms(analysis));
     sections.extend(effects::arms_io(analysis));
     sections.push(noise::floor(analysis));

@@ -1,28 +1,26 @@
 //! A study on one screen: 24 lines of 100 characters; long reasons take more, because none is cut.
 //!
-//! The verdicts come first, a line each; then the recommended settings, the noise floor, the test
-//! of order, and the runs. Longer values continue on the next line.
+//! The verdicts are lines of the answer; then come medians, the noise floor, the test of order, and
+//! the runs. Longer values continue on the next line.
 
-use super::advice::{assignments, gain, undecided};
 use super::effects::other_figure;
 use super::words;
 use crate::run::device_line;
 use plumb_proof::order::OrderReport;
-use plumb_report::Summary;
+use plumb_report::answer::LINES_MAX;
 use plumb_report::format::{Count, Figure, Probability, Reading, Seconds, Share};
 use plumb_report::summary::LINE_MAX;
 use plumb_report::text::wrap;
+use plumb_report::{Headline, Summary};
 use plumb_study::analysis::result::{Analysis, Arm, Counted, JudgedClaim};
 
 /// Column of values: two blanks, the longest name, and two blanks.
 const VALUE_COLUMN: usize = 15;
-/// Largest number of lines for settings.
-const SETTINGS_LINES_MAX: usize = 2;
 /// Characters of a claim's name that are shown.
 const NAME_WIDTH: usize = 24;
 pub(crate) const LINES: usize = 24;
-/// The first line and those below the claims, without other figures.
-const OTHER_LINES: usize = 12;
+/// The sentence and the lines below the claims, without other figures.
+const OTHER_LINES: usize = 16;
 /// Lines of other figures, if arms have any.
 const FIGURES_LINES: usize = 2;
 /// Lines of the excluded statistic's share, if a claim has one.
@@ -35,18 +33,19 @@ pub(super) fn summary(analysis: &Analysis) -> Summary {
     let facts = named.into_iter().map(|(name, value)| (format!("  {name:<width$}  "), value));
     Summary {
         subject: format!("{} on {}", analysis.study.name, analysis.environment.host.name),
-        lines: claims(analysis).into_iter().chain(facts).collect(),
+        lines: facts.collect(),
         facts: Vec::new(),
     }
 }
 
-fn claims(analysis: &Analysis) -> Vec<(String, String)> {
+/// Returns a line for each claim, as many as the answer has room for.
+pub(super) fn claims(analysis: &Analysis) -> Vec<Headline> {
     let mut worst_first = analysis.claims.iter().enumerate().collect::<Vec<_>>();
     let explained = analysis.claims.iter().any(|claim| claim.covered.is_some());
     let more = analysis.environment.devices.len().saturating_sub(1) + words::one_device(analysis).len();
     let more = more + if explained { EXPLAINED_LINES } else { 0 };
     let more = more + others(analysis).map_or(0, |_| FIGURES_LINES);
-    let most = (LINES - OTHER_LINES).saturating_sub(more).max(2);
+    let most = (LINES - OTHER_LINES).saturating_sub(more).clamp(2, LINES_MAX);
     let left_out = worst_first.len().saturating_sub(most);
     if left_out > 0 {
         // Doubtful claims are kept first, then the others in their order.
@@ -56,19 +55,21 @@ fn claims(analysis: &Analysis) -> Vec<(String, String)> {
     }
     let width = worst_first.iter().map(|(_, claim)| claim.name.chars().count()).max().unwrap_or(0);
     let width = width.min(NAME_WIDTH);
-    let line = |(index, claim): &(usize, &JudgedClaim), text: String| {
+    let line = |(index, claim): &(usize, &JudgedClaim), value: String| {
         let name = claim.name.chars().take(width).collect::<String>();
-        (format!("  {:>2} {name:<width$}  {:<8}  ", index + 1, claim.outcome_word()), text)
+        let name = format!("{:>2} {name:<width$}  {}", index + 1, claim.outcome_word());
+        Headline { name, value, aside: String::new() }
     };
     let whole = |claim: &(usize, &JudgedClaim)| line(claim, words::verdict(analysis, claim.1));
-    let mut lines: Vec<(String, String)> = worst_first.iter().map(whole).collect();
-    let height = |(mark, text): &(String, String)| (mark.len() + text.len()).div_ceil(LINE_MAX);
+    let mut lines: Vec<Headline> = worst_first.iter().map(whole).collect();
+    let height = |line: &Headline| (line.name.len() + 4 + line.value.len()).div_ceil(LINE_MAX);
     if lines.iter().map(height).sum::<usize>() > most {
         // The report has the rest of each line.
         lines = worst_first.iter().map(|claim| line(claim, claim.1.shown())).collect();
     }
     if left_out > 0 {
-        lines.push((" ".repeat(5), format!("and {} more claims in the report", left_out + 1)));
+        let value = format!("{} more claims in the report", left_out + 1);
+        lines.push(Headline { name: "and".to_string(), value, aside: String::new() });
     }
     lines
 }
@@ -83,16 +84,6 @@ fn named(analysis: &Analysis) -> Vec<(&'static str, String)> {
     let mut lines: Vec<_> = said.map(|said| ("Caution", said)).collect();
     lines.extend(absolute(analysis).map(|figures| ("Medians", figures)));
     lines.extend(others(analysis).map(|figures| ("Others", figures)));
-    match &analysis.recommendation {
-        Some(recommendation) => {
-            let room = LINE_MAX - VALUE_COLUMN;
-            let mut settings = wrap(&assignments(&recommendation.settings), room);
-            settings.truncate(SETTINGS_LINES_MAX);
-            lines.push(("Use", settings.join(" ")));
-            lines.push(("Gain", format!("{} against {}", gain(recommendation), recommendation.against)));
-        }
-        None => lines.push(("Use", undecided(analysis))),
-    }
     let floor = analysis.floors().map(|[(least_name, least), (most_name, most)]| {
         let (least, most) = (Share(least).figure(), Share(most).figure());
         let found = format!("{} blocks find {least}", analysis.design.blocks_used);

@@ -92,7 +92,7 @@ fn the_summary_fits_a_screen() {
         let shown = summary::render(&document(&study));
         // Reasons are never cut: long ones take more lines.
         let reasons = study.design.blocks_marked.iter().map(|block| block.reason.len() / 60).sum::<usize>();
-        assert!(shown.lines().count() <= screen::LINES + reasons, "{shown}");
+        assert!(shown.lines().count() <= screen::LINES + reasons, "{}\n{shown}", shown.lines().count());
         assert!(study.design.blocks_used > 0 || !shown.contains(".."), "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() <= summary::LINE_MAX), "{shown}");
     }
@@ -148,12 +148,8 @@ fn the_worst_verdict_is_the_studys() {
     {
         assert_eq!((study.headline().as_str(), study.exit_code()), (headline, code));
     }
-    assert!(
-        text::render(&document(&troubled()))
-            .lines()
-            .nth(1)
-            .is_some_and(|line| line.contains("*** IMPOSSIBLE ***"))
-    );
+    let head: Vec<String> = text::render(&document(&troubled())).lines().take(7).map(String::from).collect();
+    assert!(head.iter().any(|line| line.contains("*** IMPOSSIBLE ***")), "{head:?}");
 }
 
 #[test]

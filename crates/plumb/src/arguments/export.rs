@@ -1,6 +1,7 @@
-//! The arguments of `plumb export` and `plumb head`.
+//! The arguments of `plumb export`, `plumb head` and `plumb count`.
 
 use clap::Args;
+use plumb_workload::Delimiter;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -13,6 +14,12 @@ pub struct Export {
     /// The columns, with commas between them [default: all]
     #[arg(long, value_name = "COLUMN,..")]
     pub columns: Option<String>,
+    /// The rows that satisfy tests with AND between them, such as "amount >= 100 AND city = 'Bern'"
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub condition: Option<String>,
+    /// The character between two fields: comma, semicolon, tab, pipe, or any other
+    #[arg(long, default_value = "comma", value_parser = parse_separator)]
+    pub delimiter: u8,
     /// The form: csv, or parquet in a build with `--features parquet`
     #[arg(long, value_name = "FORMAT", value_parser = Format::parse, default_value = "csv")]
     pub format: Format,
@@ -57,11 +64,17 @@ impl Format {
 
 #[derive(Debug, Args)]
 pub struct Head {
-    /// Name of the table to show
+    /// Name of the table to show, or of an index, in whose order its table is shown
     pub table: String,
     /// Number of rows to show
     #[arg(default_value_t = 10, value_name = "N")]
     pub rows: u64,
+    /// The same number, as `export` names it
+    #[arg(long, value_name = "N", value_parser = parse_limit, conflicts_with = "rows")]
+    pub limit: Option<u64>,
+    /// The rows that satisfy tests with AND between them, such as "amount >= 100 AND city = 'Bern'"
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub condition: Option<String>,
     /// The index in whose order rows come, instead of the order in which they lie
     #[arg(long, value_name = "INDEX")]
     pub order_by: Option<String>,
@@ -74,6 +87,31 @@ pub struct Head {
     /// Print the rows as JSON and nothing else
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CountRows {
+    /// Name of the table to scan once
+    pub table: String,
+    /// The rows that satisfy tests with AND between them, such as "amount >= 100 AND city = 'Bern'"
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub condition: Option<String>,
+    /// NUMBER columns to add, with commas between them
+    #[arg(long, value_name = "COLUMN,..")]
+    pub sum: Option<String>,
+    /// The directory in which the database plumb.db lies
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+    /// Print number and sums as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_separator(text: &str) -> Result<u8, String> {
+    match super::parse_delimiter(text) {
+        Ok(Delimiter::Byte(byte)) => Ok(byte),
+        _ => Err("expected comma, semicolon, tab, pipe, or one character of ASCII".to_string()),
+    }
 }
 
 fn parse_limit(text: &str) -> Result<u64, String> {

@@ -61,7 +61,7 @@ pub fn run(arguments: &Calibrate) -> Result<Outcome, Failure> {
     let report = document::document(&calibration, &provenance);
     let record = json(&calibration.stated())?;
     if arguments.json {
-        output::print(&record)?;
+        output::print(&report.answered(&record))?;
     } else {
         let alike = |earlier: &Calibration| earlier.matches(device) && earlier.asked_like(&calibration);
         let against = earlier.filter(alike).map(|earlier| document::against(&earlier, &calibration));
@@ -149,7 +149,7 @@ pub fn rebuild(directory: &Path, shown: PrintForm) -> Result<Outcome, Failure> {
     let report = document::document(&made, &by);
     let files = bundle::write(directory, &rendered(&report))?;
     match shown {
-        PrintForm::Json => output::print(&bundle_text(&calibration)?)?,
+        PrintForm::Json => output::print(&report.answered(&bundle_text(&calibration)?))?,
         _ => output::print(&(output::summary(&report) + "\n" + &bundle::listed(&files)))?,
     }
     Ok(outcome(&made))

@@ -57,7 +57,7 @@ pub fn run(arguments: &Compare) -> Result<Outcome, Failure> {
         bundle::write_new(path, &html::render(&document))?;
     }
     output::print(&match arguments.json {
-        true => bundle::json(&comparison)?,
+        true => document.answered(&bundle::json(&comparison)?),
         false => output::report(&document),
     })?;
     let mut runs = comparison.first.runs.iter().chain(&comparison.second.runs);

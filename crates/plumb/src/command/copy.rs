@@ -72,9 +72,9 @@ fn open_log<'i>(
     session: &Session,
 ) -> Result<Option<Transactions<'i>>, EngineError> {
     let is_on = |setting| instance.settings.word(setting) == "on";
-    let stored = stored_name(&arguments.table);
-    let is_live = instance.catalog().live_tables.iter().any(|table| table.name == stored);
-    let is_needed = is_live || is_on(Setting::ForceLogging) || is_on(Setting::ArchiveLogMode);
+    let is_needed = database::is_live(instance, &arguments.table)
+        || is_on(Setting::ForceLogging)
+        || is_on(Setting::ArchiveLogMode);
     is_needed.then(|| database::open_transactions(instance, session)).transpose()
 }
 

@@ -16,6 +16,7 @@ use plumb_engine::index::btree::BTree;
 use plumb_engine::storage::control::{Index, stored_name};
 use plumb_engine::storage::tablespace::Purpose;
 use plumb_engine::table::fetch::{self, RowFetcher};
+use plumb_engine::view::predicate::Predicate;
 use plumb_engine::view::{ExtentShare, TableView};
 use plumb_engine::{EngineError, Instance, Settings};
 use plumb_events::{Role, Session};
@@ -60,6 +61,8 @@ pub fn export(arguments: &Export) -> Result<Outcome, Failure> {
         table: &arguments.table,
         order_by: arguments.order_by.as_deref(),
         columns: arguments.columns.as_deref(),
+        condition: arguments.condition.as_deref(),
+        delimiter: arguments.delimiter,
         limit: arguments.limit.unwrap_or(u64::MAX),
     };
     let ended = match &arguments.output {
@@ -94,11 +97,18 @@ fn cannot_go_on(failure: Failure, interrupt: &Interrupt) -> Failure {
 /// Shows the first rows in columns.
 pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
+    let of_index = indexed_table(&arguments.path, &arguments.table, &interrupt)?;
+    let (table, index) = match (&of_index, &arguments.order_by) {
+        (Some(table), None) => (table.as_str(), Some(arguments.table.as_str())),
+        (_, order_by) => (arguments.table.as_str(), order_by.as_deref()),
+    };
     let rows = Rows {
-        table: &arguments.table,
-        order_by: arguments.order_by.as_deref(),
+        table,
+        order_by: index,
         columns: arguments.columns.as_deref(),
-        limit: arguments.rows,
+        condition: arguments.condition.as_deref(),
+        delimiter: b',',
+        limit: arguments.limit.unwrap_or(arguments.rows),
     };
     let mut shown: Vec<Vec<Option<String>>> = Vec::new();
     let names = rows.visit(
@@ -129,6 +139,15 @@ pub fn head(arguments: &Head) -> Result<Outcome, Failure> {
     output::print(&aligned_under_head(&all)).map(|()| Outcome::Fine)
 }
 
+/// Returns the table of an index, if the name is one of an index and of no table.
+fn indexed_table(path: &Path, name: &str, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
+    let instance = database::open_to_read(path, Settings::default(), interrupt)?;
+    let (catalog, stored) = (instance.catalog(), stored_name(name));
+    let is_table = catalog.tables.iter().any(|table| table.name == stored);
+    let index = catalog.indexes.iter().find(|index| index.name == stored).filter(|_| !is_table);
+    Ok(index.map(|index| index.table.clone()))
+}
+
 /// Writes CSV lines; returns the number of rows.
 fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> Result<u64, Failure> {
     let count = Cell::new(0);
@@ -137,7 +156,7 @@ fn csv(rows: &Rows<'_>, path: &Path, interrupt: &Interrupt, to: impl Write) -> R
     let write = |fields: &mut dyn Iterator<Item = String>| {
         let mut line = line.borrow_mut();
         line.clear();
-        csv_writer::append_line(fields, &mut line);
+        csv_writer::append_line(fields, rows.delimiter, &mut line);
         to.borrow_mut().write_all(&line).map_err(Written::from)
     };
     let written = rows.visit(
@@ -211,6 +230,8 @@ struct Rows<'a> {
     table: &'a str,
     order_by: Option<&'a str>,
     columns: Option<&'a str>,
+    condition: Option<&'a str>,
+    delimiter: u8,
     limit: u64,
 }
 
@@ -224,17 +245,9 @@ impl Rows<'_> {
         mut show: impl FnMut(&[(&Column, &Value)]) -> Result<(), Written>,
     ) -> Result<Vec<String>, Failure> {
         let instance = database::open_to_read(path, Settings::default(), interrupt)?;
-        let live = instance
-            .catalog()
-            .live_tables
-            .iter()
-            .find(|table| table.name == stored_name(self.table))
-            .cloned();
-        let schema = match &live {
-            Some(live) => live.schema.clone(),
-            None => instance.catalog().table(self.table)?.schema.clone(),
-        };
+        let schema = self.whole_schema(&instance)?;
         let places = self.places(&schema)?;
+        let predicate = self.condition.map(|text| Predicate::parse(text, &schema)).transpose()?;
         let names: Vec<String> = places.iter().map(|place| schema.columns[*place].name.clone()).collect();
         begin(&names)?;
         let mut left = self.limit;
@@ -252,12 +265,12 @@ impl Rows<'_> {
                 EngineError::Stopped
             })
         };
-        let ended = match live {
-            Some(_) => {
+        let ended = match database::is_live(&instance, self.table) {
+            true => {
                 drop(instance);
-                self.of_transactions(path, interrupt, &mut take)
+                self.of_transactions(path, interrupt, predicate.as_ref(), &mut take)
             }
-            None => self.of_loaded(&instance, &mut take),
+            false => self.of_loaded(&instance, predicate.as_ref(), &mut take),
         };
         match (failed, ended) {
             (Some(written), _) => Err(written.into()),
@@ -266,16 +279,19 @@ impl Rows<'_> {
         }
     }
 
+    fn whole_schema(&self, instance: &Instance) -> Result<Schema, EngineError> {
+        let (catalog, stored) = (instance.catalog(), stored_name(self.table));
+        match catalog.live_tables.iter().find(|table| table.name == stored) {
+            Some(live) => Ok(live.schema.clone()),
+            None => Ok(catalog.table(self.table)?.schema.clone()),
+        }
+    }
+
     /// Returns the schema of the requested columns.
     #[cfg(feature = "parquet")]
     fn schema(&self, path: &Path, interrupt: &Interrupt) -> Result<Schema, Failure> {
         let instance = database::open_to_read(path, Settings::default(), interrupt)?;
-        let catalog = instance.catalog();
-        let live = catalog.live_tables.iter().find(|table| table.name == stored_name(self.table));
-        let schema = match live {
-            Some(live) => live.schema.clone(),
-            None => catalog.table(self.table)?.schema.clone(),
-        };
+        let schema = self.whole_schema(&instance)?;
         let places = self.places(&schema)?;
         Ok(Schema { columns: places.into_iter().map(|place| schema.columns[place].clone()).collect() })
     }
@@ -298,21 +314,25 @@ impl Rows<'_> {
     fn of_loaded(
         &self,
         instance: &Instance,
+        predicate: Option<&Predicate>,
         take: &mut dyn FnMut(&[Value]) -> Result<(), EngineError>,
     ) -> Result<(), Failure> {
         let session = instance.recorder.session(Role::User);
         let Some(name) = self.order_by else {
-            return Ok(as_they_lie(&TableView::open(instance, None, &session, self.table)?, &session, take)?);
+            let view = TableView::open(instance, None, &session, self.table)?;
+            return Ok(as_they_lie(&view, &session, predicate, take)?);
         };
         let table = instance.catalog().table(self.table)?.clone();
         let index = self.index(instance, name)?;
         let blocks = RefCell::new(CacheReader::new(&session, instance.caches()));
         let tree = BTree::new(&index, instance.tablespace(Purpose::Indx), &blocks);
         let mut entries = tree.range(Bound::Unbounded, Bound::Unbounded)?;
-        let mut fetcher = RowFetcher::new(instance, &session, &table)?;
+        let holds = |image: &[u8]| predicate.map_or(Ok(true), |predicate| predicate.holds(image));
+        let mut fetcher = RowFetcher::new(instance, &session, &table)?.filtered(&holds);
         let done = Cell::new(false);
-        // Fetches no more rows than are needed.
-        let at_a_time = FETCHED_ROWS.min(usize::try_from(self.limit).unwrap_or(usize::MAX).max(1));
+        // Fetches no more rows than are needed, unless some of them may be left out.
+        let needed = usize::try_from(self.limit).unwrap_or(usize::MAX).max(1);
+        let at_a_time = if predicate.is_some() { FETCHED_ROWS } else { FETCHED_ROWS.min(needed) };
         while !done.get() {
             instance.cancel.check().map_err(EngineError::from)?;
             let mut rows: Vec<RowId> = Vec::with_capacity(at_a_time);
@@ -345,6 +365,7 @@ impl Rows<'_> {
         &self,
         path: &Path,
         interrupt: &Interrupt,
+        predicate: Option<&Predicate>,
         take: &mut dyn FnMut(&[Value]) -> Result<(), EngineError>,
     ) -> Result<(), Failure> {
         if let Some(name) = self.order_by {
@@ -358,18 +379,30 @@ impl Rows<'_> {
         let session = instance.recorder.session(Role::User);
         let transactions = database::open_transactions(&instance, &session)?;
         let view = TableView::open(&instance, Some(&transactions), &session, self.table)?;
-        Ok(as_they_lie(&view, &session, take)?)
+        Ok(as_they_lie(&view, &session, predicate, take)?)
     }
 }
 
-/// Passes all rows of a table in block order.
+/// Passes the rows of a table that satisfy the condition, in block order.
 fn as_they_lie(
     view: &TableView<'_>,
     session: &Session,
+    predicate: Option<&Predicate>,
     take: &mut dyn FnMut(&[Value]) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
     let (operation, granules) = (view.instance().operation(), view.granules(ExtentShare::ALL));
-    view.scan(session, &operation, &granules, |image, row| take(&fetch::values(view.schema(), image, row)?))
+    view.scan(session, &operation, &granules, |image, row| {
+        let holds = predicate.map_or(Ok(true), |predicate| predicate.holds(image));
+        let bad = |error: plumb_types::RowError| EngineError::Verification {
+            what: format!("row {row}"),
+            found: error.to_string(),
+            expected: "a row of its table".to_string(),
+        };
+        match holds.map_err(bad)? {
+            true => take(&fetch::values(view.schema(), image, row)?),
+            false => Ok(()),
+        }
+    })
 }
 
 /// A file that gets its name when it is complete.

@@ -40,8 +40,13 @@ pub fn run(arguments: &Import) -> Result<Outcome, Failure> {
 
 fn show(arguments: &Import, all: &[Imported]) -> Result<(), Failure> {
     if arguments.json {
-        let text = serde_json::to_string_pretty(all).map_err(|error| Failure::run(error.to_string()))?;
-        return output::print(&(text + "\n"));
+        let one = |import: &Imported| {
+            let text =
+                serde_json::to_string_pretty(import).map_err(|error| Failure::run(error.to_string()))?;
+            Ok::<String, Failure>(document(import).answered(&text))
+        };
+        let all = all.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+        return output::print(&format!("[{}]\n", all.join(",")));
     }
     for (number, import) in all.iter().enumerate() {
         // Each report is a page of its own.

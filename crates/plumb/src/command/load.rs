@@ -180,6 +180,7 @@ fn options(arguments: &Load, kept: Option<&Kept>) -> Result<CsvOptions, Failure>
         header: header(arguments)?,
         null_text: arguments.null.clone(),
         date_form: arguments.date_format,
+        decimal: arguments.decimal,
         bytes: kept.map(Kept::path),
     })
 }

@@ -7,6 +7,7 @@ pub mod check;
 pub mod clean;
 pub mod compare;
 pub mod copy;
+pub mod count;
 pub mod diagnose;
 pub mod drop;
 pub mod export;

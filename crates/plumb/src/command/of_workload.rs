@@ -1,7 +1,7 @@
 //! Studies of a workload given on the command line: `plumb study slob --factor SETTING=A,B`.
 
 use super::ad_hoc::with_options;
-use super::{ad_hoc, places};
+use super::{ad_hoc, places, visit};
 use crate::arguments::Study;
 use crate::failure::Failure;
 use plumb_postgres::{Postgres, workload};
@@ -19,6 +19,7 @@ pub fn study(arguments: &Study) -> Result<definition::Study, Failure> {
     let name = arguments.study.as_deref().unwrap_or_default();
     let kind = kind(arguments)?;
     require_workload(name, kind)?;
+    require_its_setting(arguments, name, kind)?;
     let server = arguments.server.iter().map(|server| stated("--server", "server", server.clone()));
     let set = arguments.set.iter().map(|text| setting(text));
     let set = set.chain(server.map(Ok)).collect::<Result<Vec<_>, _>>()?;
@@ -49,9 +50,12 @@ fn stated(origin: &str, name: &str, value: String) -> Given {
 fn kind(arguments: &Study) -> Result<&'static dyn TargetKind, Failure> {
     let Some(named) = &arguments.target else { return Ok(&Engine) };
     let ours: [&'static dyn TargetKind; 2] = [&Engine, &Postgres];
+    if visit::is_address(named) {
+        return Ok(&Postgres);
+    }
     ours.into_iter().find(|kind| kind.name() == named).ok_or_else(|| {
         let names = ours.map(TargetKind::name).join(" or ");
-        Failure::usage(format!("--target {named}: a workload with --factor runs on {names}"))
+        Failure::usage(format!("--target {named}: a workload with --factor runs on {names}, or on a running server by its postgres://..."))
     })
 }
 
@@ -71,6 +75,32 @@ fn require_workload(name: &str, kind: &dyn TargetKind) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     Err(Failure::usage(format!("--factor: {is}, or leave it out")))
+}
+
+/// Settings of PostgreSQL that a workload does not read although their names suggest it: the
+/// workload, the setting, the one that it reads, and the reason.
+const MISTAKEN: [(&str, &str, &str, &str); 2] = [
+    ("large-sort", "work_mem", "maintenance_work_mem", "CREATE INDEX sorts in maintenance_work_mem"),
+    (
+        "large-sort",
+        "max_parallel_workers_per_gather",
+        "max_parallel_maintenance_workers",
+        "CREATE INDEX takes workers by max_parallel_maintenance_workers",
+    ),
+];
+
+/// Fails on a factor that has no effect on the workload, with the setting that has.
+fn require_its_setting(arguments: &Study, workload: &str, kind: &dyn TargetKind) -> Result<(), Failure> {
+    let varied = arguments.factor.iter().filter_map(|text| Some((text, text.split_once('=')?)));
+    for (text, (name, values)) in varied.filter(|_| kind.name() == Postgres.name()) {
+        let name = name.trim();
+        let wrong =
+            MISTAKEN.iter().find(|(of, wrong, ..)| *of == workload && name.eq_ignore_ascii_case(wrong));
+        if let Some((_, _, right, why)) = wrong {
+            return Err(Failure::usage(format!("--factor {text}: {why}; vary {right}={values}")));
+        }
+    }
+    Ok(())
 }
 
 fn setting(text: &str) -> Result<Given, Failure> {

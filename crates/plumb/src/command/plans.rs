@@ -62,7 +62,7 @@ fn show(
         bundle::write_new(path, &html::render(document))?;
     }
     output::print(&match arguments.json {
-        true => json()?,
+        true => document.answered(&json()?),
         false => output::report(document),
     })?;
     Ok(Outcome::Fine)

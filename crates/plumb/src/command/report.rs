@@ -53,7 +53,7 @@ pub fn run(arguments: &Report) -> Result<Outcome, Failure> {
         plumb_serve::run_document(&directory, &record).map_err(|error| Failure::run(error.to_string()))?;
     let files = bundle::write(&directory, &rendered(&document))?;
     match arguments.shown() {
-        PrintForm::Json => output::print(&(record.to_json()? + "\n"))?,
+        PrintForm::Json => output::print(&document.answered(&record.to_json()?))?,
         _ => output::print(&(output::summary(&document) + &bundle::listed(&files)))?,
     }
     Ok(run::outcome(&record))
@@ -156,7 +156,7 @@ fn of_period(bundle: &Path, (first, last): (usize, usize), shown: PrintForm) -> 
     });
     if shown == PrintForm::Json {
         bundle::write(&directory, &named)?;
-        output::print(&(record.to_json()? + "\n"))?;
+        output::print(&document.answered(&record.to_json()?))?;
         return Ok(run::outcome(&record));
     }
     output::print(&output::report(&document))?;

@@ -191,12 +191,12 @@ fn show_record(
     let record = &without_secrets(record, &arguments.secret)?;
     let document = plumb_pages::run::document(record);
     if arguments.json {
-        output::print(&record.to_json()?)?;
+        output::print(&document.answered(&record.to_json()?))?;
         bundle::keep(bundle, record, &document)?;
         return Ok(Outcome::Fine);
     }
     let elapsed = Nanos(record.header.elapsed_ns);
     let sums = record.snoop.as_ref().map_or(String::new(), |snoop| plumb_snoop::sums(snoop, elapsed));
-    bundle::show(&sums, bundle, record, &document)?;
+    bundle::show(&(output::answer(&document) + &sums), bundle, record, &document)?;
     Ok(Outcome::Fine)
 }

@@ -401,7 +401,7 @@ pub(super) fn show(arguments: &Study, directory: &Path, context: &Analysis) -> R
 fn in_form(shown: PrintForm, context: &Analysis, document: &Document) -> Result<Option<String>, Failure> {
     Ok(match shown {
         PrintForm::Text => None,
-        PrintForm::Json => Some(plumb_study::bundle::json(context)?),
+        PrintForm::Json => Some(document.answered(&plumb_study::bundle::json(context)?)),
         PrintForm::Of(StudyFormat::Markdown, _) => Some(markdown::render(document)),
         PrintForm::Of(StudyFormat::Junit, open) => Some(plumb_pages::study::junit(context, open)),
     })

@@ -187,7 +187,10 @@ fn a_list_finds_a_run_by_what_was_asked_of_it_and_shows_what_ended_early() {
     assert_eq!(names(here), Vec::<String>::new(), "nothing is noted where nothing is kept");
     fine(here, ["run", "redo", "--rows", "100"]);
     let quiet = fine(here, ["run", "redo", "--rows", "100", "--set", "log_file_io=buffered", "--quiet"]);
-    assert!(quiet.starts_with("redo on ") && !quiet.contains("PLUMB REPORT"), "{quiet}");
+    assert!(
+        quiet.starts_with("redo: ") && quiet.contains("\nredo on ") && !quiet.contains("PLUMB REPORT"),
+        "{quiet}"
+    );
     assert_eq!(plumb(here, refused_early).code, Some(1));
     let listed = |more: &[&str]| {
         let text = fine(here, ["list", "bundles", "--json"].iter().chain(more));

@@ -806,3 +806,33 @@ fn a_command_that_asks_a_server_is_not_called_disturbed_by_it() {
     let asks = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; sleep 0.2");
     assert_eq!(run(&asks, "served"), (true, false));
 }
+
+/// Direct I/O reaches the disk whatever the page cache does. The kernel counts all processes, so
+/// the bytes of the command are a lower bound.
+#[test]
+fn a_command_has_the_disk_next_to_its_own_figure() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let has_disk = plumb_io::describe_device(directory.path()).is_ok_and(|device| device.block.is_some());
+    let write_through = "dd if=/dev/zero of={path}/x.dat bs=1M count={x} oflag=direct";
+    let sections = format!("[command]\nrun = \"{write_through}\"");
+    write(directory.path(), &sections, ["16", "32"], "");
+    let runs = runs(directory.path());
+    if !has_disk || reasons(&runs).iter().any(|why| why.contains("dd")) {
+        return;
+    }
+    for run in &runs {
+        let (record, megabytes) = (&run["record"], level(run).parse::<u64>().expect("a number"));
+        let written = |key: &str| {
+            let devices = record["io_devices"].as_array().expect("devices").iter();
+            devices.map(|device| device["writes"][key].as_u64().unwrap_or(0)).sum::<u64>()
+        };
+        assert!(written("bytes") >= megabytes << 20, "{megabytes} MB: {record}");
+        assert!(written("requests") > 0);
+        let samples = record["beside"]["samples"].as_array().expect("samples");
+        assert!(!samples.is_empty() && samples.iter().all(|sample| sample["cpu"].is_object()));
+    }
+    let shown = fine(directory.path(), ["report", "b"]);
+    assert!(shown.lines().any(|line| line.trim_start().starts_with("Disk ")), "{shown}");
+    let report = fs::read_to_string(directory.path().join("b/report.txt")).expect("a report");
+    assert!(report.contains("Devices During the Runs"), "{report}");
+}

@@ -1,5 +1,5 @@
-//! `plumb export` and `plumb head`: loaded rows come out again, in the requested order. Also the
-//! inputs of a first day: a pipe, other delimiters and dates, hints.
+//! `plumb export`, `plumb head` and `plumb count`: loaded rows come out again, in the requested
+//! order. Also the inputs of a first day: a pipe, other delimiters and dates, hints.
 
 use crate::program::{command, fine, names, refused};
 use std::fmt::Write as _;
@@ -258,5 +258,72 @@ fn bash_completes_commands_settings_and_bundles() {
             return;
         };
         assert_eq!(String::from_utf8_lossy(&bash.stdout).trim_end(), expected, "{words}");
+    }
+}
+
+#[test]
+fn rows_are_chosen_by_a_condition_counted_and_added() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("shops.csv"), SHOPS).expect("a file");
+    for conventional in [&[][..], &["--conventional"]] {
+        fine(here, [&["load", "shops.csv", "--table", "shops"], conventional].concat());
+        let chosen = ["export", "shops", "--where", "amount > -20 AND id < 3", "--columns", "id,city"];
+        assert_eq!(fine(here, chosen), "id,city\n1,\"Bad Tölz, Süd\"\n");
+        let piped = ["export", "shops", "--delimiter", "semicolon", "--where", "id = 1"];
+        assert_eq!(fine(here, piped), "id;city;opened;amount\n1;Bad Tölz, Süd;2019-12-01 08:30:00;-10\n");
+        assert!(fine(here, ["head", "shops", "--where", "city IS NULL"]).contains("2021-05-05"));
+        assert_eq!(fine(here, ["head", "shops", "--limit", "1", "--columns", "id"]), "id\n3\n");
+        assert_eq!(fine(here, ["count", "shops"]), "3 rows\n");
+        let some = fine(here, ["count", "shops", "--where", "id >= 2", "--sum", "amount,ID"]);
+        assert_eq!(some, "2 rows of 3 rows\nsum of amount: 2.5\nsum of id: 5\n");
+        let json = fine(here, ["count", "shops", "--sum", "amount", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!((&json["rows"], &json["sums"]["amount"]), (&3.into(), &"-7.5".into()));
+        fine(here, ["drop", "shops", "--yes"]);
+    }
+}
+
+#[test]
+fn an_index_shows_its_table_in_its_order_also_by_a_condition() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    fs::write(here.join("t.csv"), "id,name\n2,b\n3,c\n1,a\n4,d\n").expect("a file");
+    fine(here, ["load", "t.csv", "--table", "t"]);
+    fine(here, ["index", "t", "id desc", "--name", "by_id"]);
+    assert_eq!(fine(here, ["head", "by_id", "2", "--columns", "id"]), "id\n4\n3\n");
+    let chosen =
+        ["export", "t", "--order-by", "by_id", "--where", "id <> 3", "--limit", "2", "--columns", "id"];
+    assert_eq!(fine(here, chosen), "id\n4\n2\n");
+    let (code, said) = refused(here, ["head", "nobody"]);
+    assert!(code == 1 && said.contains("there is no table nobody"), "{said}");
+    let (code, said) = refused(here, ["count", "t", "--where", "price > 1"]);
+    assert!(code != 0 && said.contains("price"), "{said}");
+    let (_, said) = refused(here, ["count", "t", "--sum", "name"]);
+    assert!(said.contains("numbers are added"), "{said}");
+}
+
+#[test]
+fn numbers_with_a_decimal_comma_are_numbers_if_asked_for() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let here = directory.path();
+    let text = "id;amount;day\n1;6.341,71;03.04.2021\n2;-0,50;28.11.2021\n3;12,00;01.12.2021\n";
+    fs::write(here.join("de.csv"), text).expect("a file");
+    let said =
+        fine(here, ["load", "de.csv", "--table", "de", "--decimal", "comma", "--date-format", "DD.MM.YYYY"]);
+    assert_eq!(said.matches("all values are numbers").count(), 2, "{said}");
+    assert_eq!(fine(here, ["count", "de", "--sum", "amount"]), "3 rows\nsum of amount: 6353.21\n");
+    let row = ["export", "de", "--where", "id = 1", "--delimiter", ";"];
+    assert_eq!(fine(here, row), "id;amount;day\n1;6341.71;03.04.2021\n");
+    let said = fine(here, ["load", "de.csv", "--table", "text", "--date-format", "DD.MM.YYYY"]);
+    assert_eq!(said.matches("all values are numbers").count(), 1, "without it the column is text: {said}");
+}
+
+#[test]
+fn a_word_of_sql_says_where_it_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for word in ["select", "UPDATE", "insert", "delete"] {
+        let (code, said) = refused(directory.path(), [word, "*", "from", "t"]);
+        assert!(code == 2 && said.contains("plumb has no SQL") && said.contains("`count`"), "{said}");
     }
 }

@@ -265,6 +265,9 @@ impl Place {
         let names: Vec<String> =
             words.iter().skip(1).filter(|word| !word.starts_with('|')).cloned().collect();
         let of_command = words[0] == "compare-commands" || words[1] == "--command";
+        if words.iter().any(|word| word.starts_with("postgres://me@host")) {
+            return;
+        }
         if !of_command && words.iter().any(|word| word == "--factor") {
             with_amounts(&mut words, 1);
             words.extend(["--blocks", "1", "--bundle", "kept"].map(String::from));

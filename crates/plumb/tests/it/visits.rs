@@ -338,6 +338,28 @@ fn variables_of_clients_do_not_reach_a_server_of_plumbs_own() {
     assert!(output.status.code().is_some_and(|code| code != 1 && code != 2), "{said}");
 }
 
+/// One line asks; a setting that CREATE INDEX does not read is refused before anything is made.
+#[test]
+fn a_question_on_a_running_server_is_one_line() {
+    let Some(host) = Host::start() else { return };
+    let url = host.url();
+    let study = |factor: &str| {
+        let short = ["--rows", "2K", "--blocks", "1", "--yes", "--bundle", "b", "--json"];
+        host.run(&[&["study", "large-sort", "--target", &url, "--factor", factor], &short[..]].concat())
+    };
+    let before = host.databases();
+    let wrong = study("work_mem=4MB,64MB");
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("vary maintenance_work_mem=4MB,64MB"), "{}", wrong.stderr);
+    let ended = study("maintenance_work_mem=1MB,64MB");
+    let analysis: serde_json::Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let runs = analysis["runs"].as_array().expect("runs");
+    assert!(!runs.is_empty() && analysis["answer"]["sentence"].is_string(), "{}", ended.stderr);
+    let set = analysis["study"]["factors"][0]["levels"][0].to_string();
+    assert!(set.contains("1MB"), "as PostgreSQL writes it: {set}");
+    assert_eq!(host.databases(), before, "its database was dropped");
+}
+
 #[test]
 fn a_mistyped_address_is_refused_without_its_password() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -14,7 +14,8 @@ mod parts;
 mod plot;
 mod table;
 
-use crate::document::{Block, Document, Drawing, Headline, Placement, Section};
+use crate::Headline;
+use crate::document::{Block, Document, Drawing, Placement, Section};
 use crate::profile::Chart;
 use crate::table::Tone;
 use crate::text;
@@ -75,14 +76,19 @@ fn contents(sections: &[Section]) -> String {
 }
 
 fn masthead(document: &Document) -> String {
-    let Document { title, question, state, basis, reasons, .. } = document;
+    let Document { title, answer, question, state, basis, reasons, .. } = document;
     let class = match state.tone {
         Tone::Good => "valid",
         Tone::Bad => "invalid",
         Tone::Plain | Tone::Open => "unverified",
     };
     let mut html = format!("<header>\n<h1>{}</h1>\n", escape(title));
-    if !question.is_empty() {
+    let said = answer.sentence();
+    if !said.is_empty() {
+        html.push_str(&format!("<p class=\"answer\">{}</p>\n", escape(&said)));
+    }
+    // A question may begin the answer.
+    if !question.is_empty() && *question != answer.asked {
         html.push_str(&format!("<p class=\"question\">{}</p>\n", escape(question)));
     }
     html.push_str(&format!(

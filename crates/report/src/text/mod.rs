@@ -51,9 +51,13 @@ pub fn render(document: &Document) -> String {
 }
 
 fn masthead(document: &Document) -> Vec<String> {
-    let Document { title, state, basis, reasons, headline, width, .. } = document;
+    let Document { title, answer, state, basis, reasons, headline, width, .. } = document;
     let word = if state.tone == Tone::Bad { format!("*** {} ***", state.word) } else { state.word.clone() };
     let mut lines = wrap(title, *width);
+    // The title stays first: a reader of the file knows the kind of report by it.
+    lines.extend(
+        Some(answer.sentence()).filter(|said| !said.is_empty()).iter().flat_map(|said| wrap(said, *width)),
+    );
     lines.extend(hanging(&format!("{}: ", state.of), format!("{word}   {basis}").trim_end(), *width));
     lines.extend(reasons.iter().flat_map(|reason| hanging("  -> ", reason, *width)));
     lines.push(String::new());

@@ -5,12 +5,12 @@
 //! profile show load, work and verification on one clock that starts with the first of them.
 
 mod accounting;
-mod beside;
 mod calibration;
 mod circumstances;
 mod devices;
 mod findings;
 mod header;
+mod intervals;
 mod io;
 mod load_profile;
 mod log_io;
@@ -74,8 +74,8 @@ pub fn record(seen: &Evidence) -> Record {
         io_devices: rows::devices(&seen.measured.disks),
         completion: io::completion(seen),
         io_profile: phases::profile(&timeline),
-        beside: seen.beside.as_ref().map(|looks| beside::beside(looks, &timeline)),
-        intervals: beside::intervals(seen, &timeline),
+        beside: seen.beside.as_ref().map(|looks| looks.beside(|at| timeline.since_start(at))),
+        intervals: intervals::intervals(seen, &timeline),
         responses: [load_profile::responses(seen), users::responses(users.as_ref())].concat(),
         sort: sort::sort(seen),
         scan: scan::scan(seen),

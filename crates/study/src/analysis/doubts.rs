@@ -129,15 +129,35 @@ fn alike(used: &UsedBlocks<'_>, claim: &Claim, change: Change) -> Option<String>
         let own = record.receipts.iter().find(|receipt| receipt.setting == *name);
         own.map(|receipt| receipt.evidence.clone())
     });
+    let level = |level: usize| {
+        let sets = &plan.study.factors[change.factor].levels[level].settings;
+        sets.iter().find(|set| set.name == **name).map(|set| set.value.as_str())
+    };
+    let levels = [change.from, change.to].map(level);
+    // Levels that are sizes have readings of bytes.
+    let are_sizes = levels.iter().flatten().all(|value| is_size(value)) && from.min(*to) >= MEGABYTE;
+    let figure = |reading: f64| if are_sizes { Bytes(reading as u64).to_string() } else { figure(reading) };
+    let cure = match (levels, are_sizes) {
+        ([Some(one), Some(other)], true) => format!(
+            "; for this work {one} and {other} are one treatment: if both have enough, try one well below {}",
+            figure(from.min(*to))
+        ),
+        _ => String::new(),
+    };
     (!plan.study.expects_same).then(|| {
         format!(
-            "the evidence of {name} is alike on both sides: {} and {}, and a difference up to {} is none; last seen: {}",
+            "the evidence of {name} is alike on both sides: {} and {}, not more than {} apart{cure}; last seen: {}",
             figure(*from),
             figure(*to),
             figure(*step),
             evidence.unwrap_or_default()
         )
     })
+}
+
+/// True for a number with a unit of bytes.
+fn is_size(value: &str) -> bool {
+    value.ends_with(|letter: char| letter.is_ascii_alphabetic()) && plumb_units::parse_size(value).is_ok()
 }
 
 /// Formats a reading: bytes and counts in groups of three digits.

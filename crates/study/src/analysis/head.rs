@@ -9,7 +9,7 @@ use crate::plan::Until;
 use crate::vocabulary::{Made, TakesEffect};
 use plumb_proof::design::Order;
 use plumb_record::calendar::Moment;
-use plumb_record::{IoTally, MeasuredLimits, Record, SettingRow};
+use plumb_record::{HostCpu, IoTally, MeasuredLimits, Record, SettingRow};
 use plumb_units::{median, total_of};
 use std::time::Duration;
 
@@ -58,6 +58,7 @@ pub(super) fn arms(used: &UsedBlocks<'_>) -> Vec<Arm> {
             declared_bytes: declared,
             peak_bytes: runs.iter().filter_map(|run| run.memory.peak_rss_bytes).max(),
             device: arm_device(runs),
+            host_cpu: host_cpu(runs),
             io_ns: (!io.is_empty()).then(|| total_of(runs.iter().map(|run| run.header.elapsed_ns))),
             io,
             others: arm_figures::figures(runs, &events).into_iter().chain(of_plan(arm)).collect(),
@@ -85,7 +86,15 @@ fn arm_device(runs: &[&Record]) -> Option<ArmDevice> {
     (device.sequential_read_bytes_per_s.is_some() || device.random_read_8k_ns.is_some()).then_some(device)
 }
 
-/// Sums the I/O of runs by function, by type of file and by tablespace.
+/// Returns the share of the machine's processors in use during the runs.
+fn host_cpu(runs: &[&Record]) -> Option<f64> {
+    let cpus = || runs.iter().filter_map(|run| run.host_cpu.as_ref());
+    let all = total_of(cpus().map(HostCpu::total_ns));
+    let used = total_of(cpus().map(|cpu| cpu.user_ns.saturating_add(cpu.system_ns)));
+    (all > 0).then(|| used as f64 / all as f64)
+}
+
+/// Sums the I/O of runs by function, type of file, tablespace and device.
 fn arm_io(runs: &[&Record]) -> Vec<ArmIo> {
     let mut sums: Vec<ArmIo> = Vec::new();
     let mut add = |table: IoTable, name: &str, [reads, writes]: [IoTally; 2]| match sums
@@ -96,7 +105,10 @@ fn arm_io(runs: &[&Record]) -> Vec<ArmIo> {
             known.reads.add(&reads);
             known.writes.add(&writes);
         }
-        None => sums.push(ArmIo { table, name: name.to_string(), reads, writes }),
+        None => {
+            let name = name.to_string();
+            sums.push(ArmIo { table, name, reads, writes, busy_ns: None, weighted_ns: None });
+        }
     };
     for run in runs {
         for (table, groups) in
@@ -108,6 +120,12 @@ fn arm_io(runs: &[&Record]) -> Vec<ArmIo> {
         for stats in run.io_by_tablespace().iter().filter(|it| it.reads.requests + it.writes.requests > 0) {
             add(IoTable::Tablespace, &stats.tablespace, [stats.reads, stats.writes]);
         }
+        run.io_devices.iter().for_each(|it| add(IoTable::Device, &it.device, [it.reads, it.writes]));
+    }
+    for sum in sums.iter_mut().filter(|sum| sum.table == IoTable::Device) {
+        let of_device = || runs.iter().flat_map(|run| &run.io_devices).filter(|it| it.device == sum.name);
+        sum.busy_ns = of_device().map(|device| device.busy_ns).sum();
+        sum.weighted_ns = of_device().map(|device| device.weighted_ns).sum();
     }
     sums
 }

@@ -109,10 +109,13 @@ pub struct Arm {
     /// The device alone, measured in each of its counted runs; `None` if no run did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<ArmDevice>,
+    /// Share of the machine's processors in use during its counted runs; `None` if not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_cpu: Option<f64>,
     /// Time of all its counted runs, to which `io` belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_ns: Option<u64>,
-    /// I/O of all its counted runs; empty for a command.
+    /// I/O of all its counted runs; that of a command is of devices alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub io: Vec<ArmIo>,
     /// Figures other than the measure; all arms have the same events.
@@ -153,6 +156,12 @@ pub struct ArmIo {
     pub name: String,
     pub reads: IoTally,
     pub writes: IoTally,
+    /// Time of a device with a request in flight, nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_ns: Option<u64>,
+    /// Time in flight summed over a device's requests, nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weighted_ns: Option<u64>,
 }
 
 /// Tables of I/O in reports.
@@ -162,6 +171,8 @@ pub enum IoTable {
     Function,
     Filetype,
     Tablespace,
+    /// A block device, by the kernel's counters, of all processes.
+    Device,
 }
 
 /// Order, counting and selection of the runs.

@@ -237,9 +237,15 @@ fn of_study(head: &mut BundleHead, study: Option<String>, environment: Option<St
     head.question = study.question;
 }
 
-/// Returns the state (`Run: VALID ..`) below a report's title, joined where it was wrapped.
+/// Subjects of the states of reports that bundles keep.
+const STATES: [&str; 5] = ["Run: ", "Study: ", "Calibration: ", "Trace: ", "Import: "];
+
+/// Returns the state (`Run: VALID ..`) below a report's title and answer, joined where it was
+/// wrapped; the line below the title in a report without one.
 fn headline(report: &str) -> Option<String> {
-    let mut lines = report.lines().skip(1);
+    let below = || report.lines().skip(1);
+    let is_state = |line: &str| STATES.iter().any(|subject| line.starts_with(subject));
+    let mut lines = below().skip(below().position(is_state).unwrap_or(0));
     let first = lines.next()?.trim();
     let goes_on = |line: &&str| line.starts_with("  ") && !line.trim_start().starts_with("->");
     let rest = lines.take_while(goes_on).map(str::trim);
@@ -309,6 +315,9 @@ mod tests {
             headline(&format!("{state}\n")).as_deref(),
             whole.as_deref().map(|it| &it[..it.len() - 8])
         );
+        let answered =
+            "REPORT\nredo: 10 commits/s (VALID); next: another\ndevice\nRun: VALID   checked\n  -> why\n";
+        assert_eq!(headline(answered).as_deref(), Some("Run: VALID   checked"));
         assert_eq!(headline(""), None);
     }
 

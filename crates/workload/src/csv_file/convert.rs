@@ -1,9 +1,9 @@
 //! The second pass: fields become columns of a row.
 
-use super::CsvError;
 use super::dates::DateStyle;
 use super::error::excerpt;
 use super::records::Records;
+use super::{CsvError, CsvOptions, DecimalMark};
 use plumb_types::{Column, ColumnType, RowBatch, Schema, parse_number};
 use std::path::Path;
 use std::str::Utf8Error;
@@ -13,7 +13,7 @@ use std::str::Utf8Error;
 pub(super) struct Converter<'a> {
     path: &'a Path,
     schema: &'a Schema,
-    null_text: &'a [String],
+    options: &'a CsvOptions,
     /// Form and zone of each column, used for columns of dates.
     styles: &'a [DateStyle],
     /// Buffer for an encoded number.
@@ -24,10 +24,10 @@ impl<'a> Converter<'a> {
     pub(super) fn new(
         path: &'a Path,
         schema: &'a Schema,
-        null_text: &'a [String],
+        options: &'a CsvOptions,
         styles: &'a [DateStyle],
     ) -> Self {
-        Converter { path, schema, null_text, styles, number: Vec::new() }
+        Converter { path, schema, options, styles, number: Vec::new() }
     }
 
     /// Appends the current record as a row. Fails, appending nothing, if a value is
@@ -41,13 +41,13 @@ impl<'a> Converter<'a> {
         batch.begin_row(columns.len() as u8);
         let line = records.line();
         for ((value, column), style) in records.fields().zip(columns).zip(self.styles) {
-            if is_null(value, self.null_text) {
+            if is_null(value, &self.options.null_text) {
                 batch.push_null();
                 continue;
             }
             let cell = Cell { path: self.path, line, column, value };
             let pushed = match column.column_type {
-                ColumnType::Number { .. } => cell.push_number(&mut self.number, batch),
+                ColumnType::Number { .. } => cell.push_number(self.options.decimal, &mut self.number, batch),
                 ColumnType::Date => cell.push_date(*style, batch),
                 ColumnType::Text { max_bytes } => cell.push_text(max_bytes, batch),
             };
@@ -72,9 +72,15 @@ struct Cell<'a> {
 
 impl Cell<'_> {
     #[inline]
-    fn push_number(self, scratch: &mut Vec<u8>, batch: &mut RowBatch) -> Result<(), CsvError> {
+    fn push_number(
+        self,
+        decimal: DecimalMark,
+        scratch: &mut Vec<u8>,
+        batch: &mut RowBatch,
+    ) -> Result<(), CsvError> {
         scratch.clear();
-        let shape = parse_number(trim_blanks(self.value), scratch).map_err(|error| CsvError::BadNumber {
+        let number = decimal.pointed(trim_blanks(self.value));
+        let shape = parse_number(&number, scratch).map_err(|error| CsvError::BadNumber {
             path: self.path.to_owned(),
             line: self.line,
             column: self.column.name.clone(),

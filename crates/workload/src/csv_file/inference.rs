@@ -22,7 +22,7 @@ use super::error::excerpt;
 use super::header::ColumnName;
 use super::pieces::{PieceError, Pieces};
 use super::records::{EmptyLines, RecordError, Records};
-use super::{CsvError, CsvOptions};
+use super::{CsvError, CsvOptions, DecimalMark};
 use plumb_types::{ColumnType, DateError, DateText, NumberError, NumberForm, TEXT_BYTES_MAX, parse_number};
 use std::fmt;
 use std::num::NonZero;
@@ -394,7 +394,7 @@ impl Columns<'_> {
                     guesses[index].null_count += 1;
                     continue;
                 }
-                let meant = self.options.date_form;
+                let meant = (self.options.date_form, self.options.decimal);
                 guesses[index].observe(value, piece.line(), (meant, &mut scratch)).map_err(|fault| {
                     fault.at(self.path, piece.line(), self.names[index].name.clone(), value)
                 })?;
@@ -499,10 +499,11 @@ impl Guess {
         &mut self,
         value: &[u8],
         line: u64,
-        (meant, scratch): (Option<DateForm>, &mut Vec<u8>),
+        ((meant, decimal), scratch): ((Option<DateForm>, DecimalMark), &mut Vec<u8>),
     ) -> Result<(), Fault> {
         self.bytes_max = self.bytes_max.max(value.len());
-        let trimmed = trim_blanks(value);
+        let pointed = decimal.pointed(trim_blanks(value));
+        let trimmed = &*pointed;
         let cause = match &mut self.kind {
             Kind::Text(_) => return check_text(value),
             Kind::Numbers(numbers) => {

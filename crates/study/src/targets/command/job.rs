@@ -14,14 +14,14 @@ use super::{figure, receipt};
 use crate::disturbance::{self, DiskBytes, Stretch, Watched};
 use crate::file_journal::{self, Written};
 use crate::machine::{self, CpuTimes};
-use crate::sampler::Beat;
+use crate::sampler::{Beat, Sampler};
 use crate::targets::Failure;
 use crate::vocabulary::Assignment;
 use plumb_events::{SessionKind, clock};
 use plumb_host::process::{self, Ended, Looks};
 use plumb_host::readings::DiskStats;
 use plumb_record::{
-    Check, CommandRun, HashedFile, Header, MeasuredFigure, OpenedFile, Receipt, Record, Ruling, Seen,
+    Beside, Check, CommandRun, HashedFile, Header, MeasuredFigure, OpenedFile, Receipt, Record, Ruling, Seen,
     SessionTime, SettingRow,
 };
 use plumb_units::{Bytes, Nanos, hex, path_of_text};
@@ -67,6 +67,8 @@ pub struct Job {
     pub(super) words: Vec<Assignment>,
     /// Block devices for the circumstances of the run.
     pub(super) disks: Vec<String>,
+    /// Block devices that are sampled during the run.
+    pub(super) sampled: Vec<String>,
     pub(super) command_line: String,
 }
 
@@ -115,7 +117,10 @@ impl Job {
         let watched = Watched::named(&self.disks);
         let before = (CpuTimes::read(), self.disks());
         let earlier = watched.read();
+        let sampler = Sampler::of(self.sampled.clone());
+        let start = clock::now();
         let (mut run, ended, printed) = self.started(&self.run)?;
+        let looks = sampler.end();
         let stopped_ns = Some(printed.stopped.0).filter(|stopped| *stopped > 0);
         let stretch = Stretch::between(&watched, &earlier, &watched.read());
         let after = (CpuTimes::read(), self.disks());
@@ -154,6 +159,8 @@ impl Job {
         };
         record.memory.peak_rss_bytes = Some(self.peak(&run, &ended));
         record.receipts = self.receipts(&run);
+        record.beside = looks.map(|looks| looks.beside(|at| at.saturating_sub(start).0));
+        record.io_devices = record.beside.as_ref().map_or_else(Vec::new, Beside::devices);
         record.command = Some(run);
         self.redact(&mut record);
         Ok(record)

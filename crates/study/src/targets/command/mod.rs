@@ -40,9 +40,9 @@ use crate::vocabulary::{
     Assignment, Better, Figure, Made, Measure, Refusal, Seen, SettingFacts, TakesEffect, TargetKind,
     Vocabulary, Words,
 };
-use crate::{StudyError, settle};
+use crate::{StudyError, sampler, settle};
 use plumb_events::Cancel;
-use plumb_host::device::DeviceDescription;
+use plumb_host::device::{self, DeviceDescription};
 use plumb_host::process;
 use plumb_io::named_directory;
 use plumb_record::{Device, Record};
@@ -658,6 +658,10 @@ impl Target for CommandTarget<'_> {
             .job(settings, self.path.as_deref())
             .map_err(|why| NoRecord::Failed(why.into()))?;
         job.disks = self.disks();
+        job.sampled = match self.device.as_slice() {
+            [] => device::disks(),
+            devices => sampler::names(devices),
+        };
         child::run(&self.opening.program, &Request::to(RUNNER, &job)?, cancel, &|_| {})
     }
 
